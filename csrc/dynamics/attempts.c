@@ -1,4 +1,4 @@
-/* Attempts of a step: what is wrong with one chooses the next change of its programs. */
+/* Attempts of a step: the failure of one determines the next change of its programs. */
 #include "dynamics/step.h"
 
 #include <math.h>
@@ -16,8 +16,8 @@ static qd_status attempt_once(const step_call *s, const char *reason) {
   return status;
 }
 
-/* Where joints at the limits of their actuators move without end, or anywhere, or nearly so, their
- * inertia resists, from then on in all programs of the step that need it. */
+/* If joints at the limits of their actuators make the motion unbounded or not unique, or nearly so,
+ * their inertia resists in all later programs of the step that need it. */
 static qd_status attempt(const step_call *s, const char *reason) {
   problem *p = &s->w->problem;
   const qd_status status = attempt_once(s, reason);
@@ -52,12 +52,12 @@ static int may_soften(const step_call *s, qd_status status) {
   return s->options->soften && step_contradicts(status, s->options);
 }
 
-/* What helps a step that has no solution, in the order in which it is tried. Constraints need not
- * agree in their last digits. What linearisation left of penetrations may be more than friction
- * lets the contacts open by (a joint whose links slide on each other faster than they part), so
- * shallow ones are kept from deepening only. Where nothing says that there is no solution, rows
- * give way by next to nothing. What nothing helps gives way where the options say so, with all
- * contacts in the working set, those of the rounds that follow, too. */
+/* Changes for a step without a solution, in this order. Constraints may differ in their last
+ * digits. Linearisation errors in penetrations may be larger than friction lets the contacts open
+ * (a joint whose links slide on each other faster than they separate), so shallow ones may only not
+ * deepen. If infeasibility is not proven, rows may be violated slightly. If nothing helps, rows
+ * soften if the options allow it, with all contacts in the working set, also those of later rounds.
+ */
 static const struct {
   const char *name;
   int (*when)(const step_call *s, qd_status status);
@@ -86,8 +86,9 @@ static qd_status recover(const step_call *s, qd_status status) {
 
 /* ---------------------------------------------------------------- missed pairs */
 
-/* Pairs that were added behind the first `before` contacts leave no motion, so they come in one by
- * one: what leaves none is dropped again. A step that was possible without them stays so. */
+/* Pairs that were added after the first `before` contacts make the step infeasible, so they are
+ * added one by one, and dropped again if they do. A step that was feasible without them stays
+ * feasible. */
 static qd_status solve_without(const step_call *s, int before) {
   static const char reason[] = "missed pairs one by one";
   collision *c = &s->w->collision;
@@ -152,7 +153,7 @@ static void settle_soft(const step_call *s) {
 
 qd_status attempts_solve(const step_call *s, const char *reason) {
   const int add = s->options->add_missed_pairs && isinf(s->options->kappa);
-  int before = 0; /* contacts of the round before */
+  int before = 0; /* number of contacts in the previous round */
   begin(s);
   for (;; reason = "missed pairs come in") {
     qd_status status = attempt(s, reason);
@@ -168,7 +169,7 @@ qd_status attempts_solve(const step_call *s, const char *reason) {
     s->result->missed_pairs += missed;
     if (missed == 0 || !add) {
       settle_soft(s);
-      return QD_OK; /* every round adds a pair, so the rounds end */
+      return QD_OK; /* every round adds a pair, so the loop ends */
     }
   }
 }

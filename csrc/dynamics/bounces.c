@@ -6,9 +6,9 @@
 #include "dynamics/step.h"
 #include "dynamics/workspace.h"
 
-/* Programs to find the shares with, after those with all of the bounces and with none. */
+/* Number of programs that search for the shares, after those with all bounces and without any. */
 #define SHARE_TRIES 8
-/* Of the work that bounces may add: a share that leaves no more of it unused is good. */
+/* Relative to the work that bounces may add: a share that leaves less of it unused is accepted. */
 #define SHARE_ENOUGH 0.1
 
 static bounce_group *group_of(const step_call *s, const qd_contact *c) {
@@ -22,9 +22,9 @@ static bounce_group *group_of(const step_call *s, const qd_contact *c) {
   return NULL;
 }
 
-/* Adds what a contact does in the step: its force times half of the ways at the velocities before
- * (what spins freely: that it would have after it without them) and after it. What pushes a
- * penetration out is no bounce: its force times half of that way. */
+/* Adds the work of a contact in the step: its force times the mean of the displacements at the
+ * velocities before (of coasting bodies: that after the step without the force) and after. Pushing
+ * out a penetration is no bounce, so its force times half of that displacement is subtracted. */
 static void add_work(const step_call *s, int index, const double *way, bounce_group *group) {
   const qd_contact *c = s->w->collision.contact + index;
   const int bouncing = s->w->problem.block[index].offset == OFFSET_BOUNCE;
@@ -46,7 +46,7 @@ static void add_work(const step_call *s, int index, const double *way, bounce_gr
   group->count += bouncing;
 }
 
-/* The work of every group in the step at hand. */
+/* The work of every group in the present step. */
 static void measure_work(const step_call *s) {
   const problem *p = &s->w->problem;
   double *way = p->scratch;
@@ -66,7 +66,7 @@ static void measure_work(const step_call *s) {
   }
 }
 
-/* The step with the groups' shares, and its work. */
+/* Solves the step with the groups' shares, and measures its work. */
 static qd_status solve_shares(const step_call *s) {
   for (int i = 0; i < s->model->tree_count; ++i) {
     const int group = s->w->bounces.of_tree[i];
@@ -79,13 +79,13 @@ static qd_status solve_shares(const step_call *s) {
   return status;
 }
 
-/* Whether there may be no room for the bounces: what leaves one wall faster than it may come to
+/* Whether bounces may make the step infeasible: after leaving one wall, a body may be too fast for
  * another. */
 static int may_crowd(qd_status status) {
   return status == QD_INFEASIBLE || status == QD_NUMERICAL_TROUBLE;
 }
 
-/* The islands of the step at hand as groups. */
+/* Makes the islands of the present step groups. */
 static void form_groups(const step_call *s) {
   bounce_search *b = &s->w->bounces;
   for (int i = 0; i < s->model->tree_count; ++i) {
@@ -94,7 +94,8 @@ static void form_groups(const step_call *s) {
   }
 }
 
-/* The group of the island that failed; NULL: that, or some other, does without bounces already. */
+/* The group of the island that failed; NULL: that island, or another one, has no bounces already.
+ */
 static bounce_group *failed_group(const step_call *s) {
   const problem *p = &s->w->problem;
   for (int i = 0; i < s->model->tree_count && p->failed_island >= 0; ++i) {
@@ -106,7 +107,7 @@ static bounce_group *failed_group(const step_call *s) {
   return NULL;
 }
 
-/* Islands without room for their bounces do without them, one after the other. */
+/* Removes the bounces of islands that are infeasible with them, one after the other. */
 static qd_status make_room(const step_call *s, qd_status status) {
   while (may_crowd(status)) {
     bounce_group *group = failed_group(s);
@@ -121,7 +122,7 @@ static qd_status make_room(const step_call *s, qd_status status) {
   return status;
 }
 
-/* Opens the groups whose contacts do work; how many are open. */
+/* Opens the groups whose contacts do positive work; returns how many are open. */
 static int open_groups(const step_call *s) {
   int count = 0;
   for (int i = 0; i < s->model->tree_count; ++i) {
@@ -135,7 +136,7 @@ static int open_groups(const step_call *s) {
   return count;
 }
 
-/* What open groups do without bounces, and between what their shares are looked for. */
+/* Records the work of open groups without bounces, and the intervals of their shares. */
 static void begin_search(const step_call *s) {
   for (int i = 0; i < s->model->tree_count; ++i) {
     bounce_group *group = s->w->bounces.group + i;
@@ -148,14 +149,15 @@ static void begin_search(const step_call *s) {
     group->high = 1.0;
     group->low_excess = group->without - group->limit;
     group->high_excess = group->with_all - group->limit;
-    if (!(group->without < group->with_all)) { /* bounces are not why */
+    if (!(group->without < group->with_all)) { /* bounces are not the reason */
       group->low = 1.0;
       group->low_excess = 0.0;
     }
   }
 }
 
-/* The next shares, by halving and by false position; how many groups still look for theirs. */
+/* The next shares, by bisection and by false position in turn; returns how many groups still
+ * search. */
 static int choose_shares(const step_call *s, int round) {
   int count = 0;
   for (int i = 0; i < s->model->tree_count; ++i) {
@@ -175,7 +177,8 @@ static int choose_shares(const step_call *s, int round) {
   return count;
 }
 
-/* What the shares that were tried have led to. A failed island says nothing about the others. */
+/* Narrows the intervals by the result of the last shares. A failed island gives no result for the
+ * others. */
 static void narrow(const step_call *s, qd_status status) {
   const problem *p = &s->w->problem;
   for (int i = 0; i < s->model->tree_count; ++i) {
@@ -196,7 +199,7 @@ static void narrow(const step_call *s, qd_status status) {
   }
 }
 
-/* The shares found: 1 if they are not those of the step at hand. */
+/* Sets the shares found; returns 1 if they differ from those of the present step. */
 static int settle(const step_call *s, int find) {
   int differ = 0;
   for (int i = 0; i < s->model->tree_count; ++i) {
@@ -219,7 +222,7 @@ static double smallest_share(const step_call *s) {
   return least;
 }
 
-/* The step whose groups are formed, and some of which do too much work. */
+/* Searches for the shares of groups that do too much work. */
 static qd_status search(const step_call *s, int crowded) {
   for (int i = 0; i < s->model->tree_count; ++i) {
     s->w->bounces.group[i].share = s->w->bounces.group[i].open ? 0.0 : 1.0;
@@ -227,7 +230,7 @@ static qd_status search(const step_call *s, int crowded) {
   qd_status status = solve_shares(s);
   const int find = status == QD_OK;
   if (!find && crowded) {
-    return status; /* bounces are not why */
+    return status; /* bounces are not the reason */
   }
   if (find) {
     begin_search(s);

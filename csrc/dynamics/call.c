@@ -1,4 +1,4 @@
-/* A whole step: arguments checked, what a step that failed hands back. */
+/* A whole step: checks of the arguments, and the result of a step that failed. */
 #include <math.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ static int input_is_finite(const qd_step_input *in, const qd_model *model) {
          (in->mocap == NULL || all_finite(in->mocap, QD_POSE * model->mocap_count));
 }
 
-/* Nothing moved: what a caller sees of a step that failed. */
+/* The result of a step that failed: nothing moves. */
 static qd_status fail(const qd_model *model, const qd_step_input *input, qd_step_result *result,
                       qd_status status) {
   memmove(result->q_next, input->q, (size_t)model->nq * sizeof(double));

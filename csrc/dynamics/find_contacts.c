@@ -8,7 +8,7 @@
 #include "dynamics/warm_start.h"
 #include "dynamics/workspace.h"
 
-/* Which contacts and limits a step begins with; a barrier acts at any distance. */
+/* Chooses the contacts and limits with which a step begins; a barrier acts at any distance. */
 static void set_begin(const qd_model *model, qd_workspace *w, const qd_step_options *options,
                       const qd_step_input *input) {
   const int is_warm = input->start != NULL;
@@ -27,12 +27,12 @@ static void set_begin(const qd_model *model, qd_workspace *w, const qd_step_opti
   }
 }
 
-/* 1 if no contact has a law that looks ahead. */
+/* 1 if no contact has a law that acts at a distance. */
 static int all_yield(const qd_model *model) {
   return !model->pairs_give && model->soft_pair_count == 0;
 }
 
-/* MuJoCo's contacts act from their margin on, and not before. */
+/* MuJoCo's contacts act only within their margin. */
 static void drop_apart(const qd_model *model, const qd_step_options *options, collision *c) {
   int kept = 0;
   for (int i = 0; i < c->count && c->count <= c->capacity; ++i) {
@@ -45,9 +45,9 @@ static void drop_apart(const qd_model *model, const qd_step_options *options, co
   c->count = c->count <= c->capacity ? kept : c->count;
 }
 
-/* Where one DOF alone moves two rigid bodies against each other, what slides parts or is stopped by
- * the normal, so friction does not act. The convex laws, which have what slides part, would hold
- * the joint. */
+/* If only one DOF moves two rigid bodies relative to each other, sliding separates them or is
+ * stopped by the normal force, so friction does not act. The convex laws, in which sliding
+ * separates bodies, would hold the joint. */
 static void drop_idle_friction(const qd_model *model, const qd_step_options *options,
                                collision *c) {
   for (int i = 0; i < c->count && c->count <= c->capacity; ++i) {

@@ -3,19 +3,19 @@
 #include <math.h>
 #include <string.h>
 
-/* What slips and shifts may differ by, beside the tolerance (times a length): solutions of programs
- * are within ten times that (qdsim.h). */
+/* Largest difference of slips and shifts, times the tolerance and a length: solutions of programs
+ * are accurate to ten times that (qdsim.h). */
 #define ACCURACY 10.0
-/* Times that an island is softened, each with the slips that the last one has shown. */
+/* Number of times that an island is softened, each with the slips of the last one. */
 #define SOFT_PROGRAMS 100
-/* Misses that keep their direction (the square of its cosine) and fall by such a ratio, after two
- * steps, are those of a line to its end. */
+/* Residuals that keep their direction (the square of its cosine) and decrease by a ratio between
+ * SLOW and SLOWEST, after two steps, converge along a line. */
 #define STRAIGHT 0.9
 #define SLOW 0.3
 #define SLOWEST 0.98
 #define STEPS_OF_A_LINE 2
 
-/* Contacts whose cones have tails. */
+/* Lists the contacts whose cones have tails. */
 static void list_blocks(const problem *p, island *one) {
   fixed_point *s = &one->fixed_point;
   s->block_count = 0;
@@ -37,7 +37,7 @@ static qd_status solve_convex(problem *p, island *one, const qd_cone_options *op
   return status;
 }
 
-/* 1 if slips count in the program: not on the way to more contacts. */
+/* 1 if the program takes slips into account: not in rough rounds that search for contacts. */
 static int has_law(const problem *p, const island *one, const island_program *program) {
   return p->coulomb && one->fixed_point.block_count > 0 && !program->program.rough;
 }
@@ -73,8 +73,8 @@ void law_withdraw(problem *p, island *one, const island_program *program) {
   }
 }
 
-/* What the misses have fallen by since the last step, where they have kept their direction and fall
- * slowly; else 0. */
+/* The ratio by which residuals have decreased since the last step, if they kept their direction and
+ * decrease slowly; else 0. */
 static double slow_fall(const fixed_point *s) {
   const double *before = s->before;
   double along = 0.0, own = 0.0, now = 0.0;
@@ -88,8 +88,8 @@ static double slow_fall(const fixed_point *s) {
   return ratio > SLOW && ratio < SLOWEST ? ratio : 0.0;
 }
 
-/* The slips, or where they approach their limit along a line, that limit (Aitken). Returns how many
- * steps have gone before the next one. */
+/* Chooses the slips as shifts or, if these converge along a line, their limit (Aitken). Returns the
+ * number of steps since the last extrapolation. */
 static int choose_shifts(fixed_point *s, int steps) {
   const double ratio = steps >= STEPS_OF_A_LINE ? slow_fall(s) : 0.0;
   fixed_point_step_to_slips(s, steps == 0);
@@ -99,8 +99,8 @@ static int choose_shifts(fixed_point *s, int steps) {
   return ratio > 0.0 ? 0 : steps + 1;
 }
 
-/* Plain slips: each time all that softens an island begins anew, with heads that are raised, so
- * that nothing gives way that only the convex law wants to part. */
+/* Plain slips: each time, softening of the island begins anew with raised heads, so that no row is
+ * violated only because the convex law separates sliding bodies. */
 qd_status law_soften(qd_workspace *w, island *one, const qd_step_options *options,
                      const qd_cone_options *cone_options, const island_program *program,
                      recovery_how how) {
@@ -156,7 +156,8 @@ static int is_shifted(const problem *p, const island *one) {
 
 static qd_status factor(problem *p, island *one, int *exact) {
   if (!is_shifted(p, one)) {
-    conic_settle(one->cone_workspace, &one->info); /* of soft pairs' programs; else it is settled */
+    conic_settle(one->cone_workspace,
+                 &one->info); /* for programs of soft pairs; others are settled already */
     return conic_sensitivity_prepare(one->cone_workspace, exact);
   }
   island_program program;

@@ -4,9 +4,10 @@
 
 #include "dynamics/workspace.h"
 
-#define TELLING 1e-2 /* of the largest weight */
+#define TELLING 1e-2 /* relative to the largest weight */
 
-/* Adds to the one of the same bodies and kind, or joins, in the place of the least one if full. */
+/* Adds to the entry of the same bodies and kind, or appends; replaces the smallest entry if full.
+ */
 static void note(qd_step_result *result, const qd_culprit *one) {
   qd_culprit *list = result->culprit;
   int least = 0;
@@ -25,7 +26,7 @@ static void note(qd_step_result *result, const qd_culprit *one) {
   }
 }
 
-/* Largest first, without those that hardly take part. */
+/* Sorts by weight, without entries of little weight. */
 static void settle(qd_step_result *result) {
   qd_culprit *list = result->culprit;
   for (int i = 1; i < result->culprit_count; ++i) {
@@ -60,7 +61,7 @@ static void note_contacts(const qd_workspace *w, const island *one, qd_step_resu
   }
 }
 
-/* What a side of a constraint holds. */
+/* The body that a side of a constraint holds. */
 static int held_body(const qd_model *model, const constraint_state *s, int side) {
   if (s->rows > 1) {
     return s->body[side];

@@ -1,10 +1,10 @@
 #include "dynamics/pressure_hold.h"
 
-/* A pair turns by more, rad, or shifts by more of both things' radii: too far for patches up to
- * second order. */
+/* Largest rotation of a pair, rad, or displacement in sums of both bodies' radii, for which patches
+ * to second order are valid. */
 #define FAR 0.7
-/* A step that takes pairs apart is to become so much shorter, and what is held once more is held at
- * least so much more; what moved well, this share of it. */
+/* If a step separates pairs, the next one becomes shorter by MORE, and a repeated holding stiffness
+ * grows at least by MORE. After an accepted step it is multiplied by LESS. */
 #define MORE 4.0
 #define LESS 0.1
 
@@ -32,7 +32,8 @@ reach pressure_hold_reach(const qd_workspace *w, const qd_model *model, const do
   return out;
 }
 
-/* So that the program's step, by the same forces, becomes shorter by this ratio. */
+/* Chooses the stiffness such that the program's step, with the same forces, becomes shorter by this
+ * ratio. */
 static void hold(pressure_contact *s, const qd_model *model, const reach *by, const slope *along,
                  double ratio) {
   const double most = (along->own + along->pairs) * ratio / by->squares;

@@ -2,7 +2,7 @@
 
 #include "base/lanes.h"
 
-/* A displacement along which the energy's slope comes back to this share of what it was. */
+/* The search ends where the slope of the energy is this share of the initial slope. */
 #define SLOPE_LEFT 0.1
 #define SEARCHES 10
 
@@ -39,7 +39,7 @@ static double pair_curvature(const qd_workspace *w, const qd_model *model, const
   return sum;
 }
 
-/* The block of a contact that guards a pair, NULL: it is none. */
+/* The block of a contact that guards a pair; NULL: no guard. */
 static const contact_block *guard_at(const qd_workspace *w, const qd_model *model, int index) {
   const contact_block *block = w->problem.block + index;
   const int guards = model->pair_soft[w->collision.contact[index].pair] >= 0;
@@ -105,7 +105,7 @@ double pressure_line_guards(const qd_workspace *w, const qd_model *model) {
 
 /* ---------------------------------------------------------------- the search */
 
-/* The slope of the whole after this share of the step, where patches have been evaluated. */
+/* The slope of the total cost after this share of the step, where patches have been evaluated. */
 static double slope_at(const qd_workspace *w, const qd_model *model, const slope *s, double share,
                        const double *step) {
   double there = s->bounded - (1.0 - share) * s->own - s->pairs + s->load;

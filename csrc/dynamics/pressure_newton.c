@@ -6,15 +6,16 @@
 #include "dynamics/pressure_line.h"
 #include "dynamics/problem/pressure_friction.h"
 
-/* Jumps that are farther than the program's step, and than SHORT (lengths and rad), are cut to that
- * step's length in so many programs, and then left out. Of 1920 steps of bench_soft_steps 45 take
- * over ten programs and 16 of them are not converged; with SHORT 0 or 1 these are 56 and 21. */
+/* Extrapolations that are longer than the program's step, and than SHORT (lengths and rad), are cut
+ * to the step's length in the first CUT_PROGRAMS programs, and then left out. Of 1920 steps of
+ * bench_soft_steps 45 take over ten programs and 16 do not converge; with SHORT 0 or 1, 56 and 21.
+ */
 #define CUT_PROGRAMS 10
 #define SHORT 0.1
-/* A cut jump leads back if less than half of the program's step is left; to and fro, if the one
- * before it did so too and the step is no shorter than this share of that one. */
+/* A cut extrapolation leads back if less than half of the program's step remains. It oscillates if
+ * the one before led back too, and the step is no shorter than this share of the last one. */
 #define SHORTER 0.7
-/* Steps shorter than this, of lengths and rad, lead no pair apart. */
+/* Steps shorter than this, in lengths and rad, separate no pair. */
 #define NEAR 0.05
 
 int pressure_newton_begin(qd_workspace *w, const qd_model *model, const double *bristle) {
@@ -27,9 +28,9 @@ qd_status pressure_newton_evaluate(qd_workspace *w, const qd_model *model,
   return pressure_contact_evaluate(&w->problem.soft, model, &w->kinematics, o);
 }
 
-/* ---------------------------------------------------------------- what a program thought */
+/* ---------------------------------------------------------------- a program's prediction */
 
-/* The program's friction on the second body, about the centre where it was evaluated. */
+/* The program's friction on the second body, about the centre of the evaluation. */
 static void sum_friction(qd_workspace *w, soft_pair *pair) {
   const problem *p = &w->problem;
   memset(pair->friction, 0, sizeof pair->friction);
@@ -51,7 +52,7 @@ static void sum_friction(qd_workspace *w, soft_pair *pair) {
   }
 }
 
-/* Of a load, the force on a body that moves. */
+/* The force on a moving body, in a load. */
 static const double *force_in(const soft_pair *pair, const double load[PRESSURE_NUMBERS]) {
   return load + (pair->side[0].moves ? 0 : 6);
 }
@@ -72,10 +73,10 @@ static void think(pressure_thought *out, const qd_workspace *w, const qd_model *
   out->presses = vec3_dot(force_in(pair, out->load), force_in(pair, pair->load)) > 0.0;
 }
 
-/* ---------------------------------------------------------------- and what is true */
+/* ---------------------------------------------------------------- its error */
 
-/* How far a body's load is from what the program thought, N: of the force, and of the moment about
- * the patch's centre, over a length. */
+/* Error of the predicted load of a body, N: of the force, and of the moment about the patch's
+ * centre divided by a length. */
 static double load_error(const soft_pair *pair, const pressure_thought *by, int side) {
   double force[3], moment[3], arm[3], part[3];
   vec3_sub(force, pair->load + 6 * side, by->load + 6 * side);
@@ -97,8 +98,8 @@ static double error_of(const soft_pair *pair, const pressure_thought *by) {
   return worst;
 }
 
-/* By how much discs are off, of their radius: by the pressure, and as they give way by how far
- * their program thought that they would slide. */
+/* Relative error of discs: by the pressure, and by the difference between the sliding and its
+ * prediction. */
 static double disc_error(const problem *p, const soft_pair *pair, const pressure_thought *by) {
   double worst = fabs(pair->pressed - by->pressed) / by->pressed;
   for (int e = pair->first; e < pair->first + pair->count; ++e) {
@@ -113,8 +114,8 @@ static double disc_error(const problem *p, const soft_pair *pair, const pressure
   return worst;
 }
 
-/* Whether loads and discs are as the program thought, to rounding of the caller's numbers, and
- * whether guards bound it. */
+/* Whether loads and discs are as predicted, up to rounding of the caller's numbers, and whether
+ * guards act. */
 static void judge(qd_workspace *w, const qd_model *model, const qd_step_options *o) {
   pressure_contact *s = &w->problem.soft;
   double most = 0.0, worst = 0.0, discs = 0.0;
@@ -133,7 +134,7 @@ static void judge(qd_workspace *w, const qd_model *model, const qd_step_options 
   s->bounded = isinf(o->kappa) && pressure_line_guards(w, model) > NO_FORCE * most;
 }
 
-/* 1 if a pair has come apart that the program thought would press. */
+/* 1 if a pair has separated although the program predicted pressure. */
 static int has_parted(const pressure_contact *s, const qd_model *model) {
   for (int i = 0; i < model->soft_pair_count; ++i) {
     if (s->thought[i].presses && !s->pair[i].is_active) {
@@ -143,9 +144,9 @@ static int has_parted(const pressure_contact *s, const qd_model *model) {
   return 0;
 }
 
-/* ---------------------------------------------------------------- where the next one begins */
+/* ---------------------------------------------------------------- the next starting point */
 
-/* The share of a jump that is taken. */
+/* The share of an extrapolation that is used. */
 static double jump_share(const qd_workspace *w, const qd_model *model, double own) {
   const double more = pressure_hold_reach(w, model, w->problem.soft.jump).farthest;
   if (more <= fmax(own, SHORT)) {
@@ -154,9 +155,10 @@ static double jump_share(const qd_workspace *w, const qd_model *model, double ow
   return w->problem.soft.programs < CUT_PROGRAMS ? own / more : 0.0;
 }
 
-/* Step and this share of the jump, as the jump. 1: that leads back to where the program began, for
- * the second time. Programs whose steps lead away from their fixed point would go to and fro beside
- * it; each by itself, they lead to where the patch or its friction is another one. */
+/* Makes the step plus this share of the extrapolation the jump. Returns 1 if it leads back to the
+ * program's start for the second time. Programs whose steps lead away from their fixed point would
+ * oscillate around it; without extrapolation, their steps lead to where the patch or its friction
+ * differs. */
 static int cut_jump(qd_workspace *w, const qd_model *model, double share, double own) {
   pressure_contact *s = &w->problem.soft;
   for (int i = 0; i < model->nv; ++i) {
@@ -168,8 +170,8 @@ static int cut_jump(qd_workspace *w, const qd_model *model, double share, double
   return again;
 }
 
-/* On from the step's end by what its program left out of patches and friction, to first order,
- * unless that leads apart what presses at the end. */
+/* Moves on from the end of the step by the dependence of patches and friction that its program left
+ * out, to first order, unless that separates pairs that are in contact at the end. */
 static void jump(qd_workspace *w, const qd_model *model, const qd_step_options *o) {
   pressure_contact *s = &w->problem.soft;
   const solved_step solved = {.model = model, .w = w, .options = o};
@@ -194,8 +196,8 @@ static void jump(qd_workspace *w, const qd_model *model, const qd_step_options *
   }
 }
 
-/* 1 if the next program is one of the same place, whose bodies are held together: this one's step
- * leads too far to believe it. */
+/* 1 if the next program starts from the same point and holds the bodies together, because the step
+ * is too long for its model. */
 static int stays(qd_workspace *w, const qd_model *model, const qd_step_options *o,
                  const slope *along) {
   pressure_contact *s = &w->problem.soft;
@@ -239,7 +241,7 @@ int pressure_newton_advance(qd_workspace *w, const qd_model *model, const qd_ste
   }
   judge(w, model, o);
   if (s->is_full) {
-    return 1; /* there is no room for what it has met */
+    return 1; /* no room for the polygons */
   }
   if (s->converged && refine && !s->refined) {
     s->refined = 1;

@@ -1,4 +1,4 @@
-/* Public queries on a configuration: each runs the stages that it needs. */
+/* Public queries of a configuration: each runs the stages that it needs. */
 #include <math.h>
 #include <string.h>
 
@@ -67,7 +67,7 @@ void qd_mass_matrix(const qd_model *model, qd_workspace *workspace, const double
   inertia_mass_matrix(M, model, &workspace->kinematics, &workspace->inertia);
 }
 
-/* The motion at v whose rates change by a; NULL: they stay. */
+/* The motion at v with accelerations a; NULL: zero. */
 static void move(const qd_model *model, qd_workspace *w, const double *q, const double *v,
                  const double *a) {
   kinematics_compute(model, q, NULL, &w->kinematics);
@@ -147,7 +147,7 @@ qd_status qd_pair_distances(const qd_model *model, qd_workspace *workspace, cons
     return status;
   }
   if (!all_finite(workspace->kinematics.body_pos, 3 * model->body_count)) {
-    return QD_NOT_FINITE; /* a finite q too large for its poses: nothing would be in range */
+    return QD_NOT_FINITE; /* q is finite but too large for its poses: nothing would be in range */
   }
   for (int pair = 0; pair < model->pair_count; ++pair) {
     distance[pair] = margin;

@@ -5,22 +5,24 @@
 #include "base/rounding.h"
 #include "base/trace.h"
 
-/* Compliances of rows beside what the bodies that they move give way by themselves: of the first
- * program with the first pass, less by a factor with each, down to rounding of the caller's
- * numbers, but where a pass fails more, up to a limit; of the second, from what is negligible on, a
- * hundred times more with each that fails, below SECOND_MOST. The less, the nearer a pass comes,
- * and the harder its program is. */
+/* Compliances of rows, relative to those of the bodies that they move. First program: FIRST in the
+ * first pass, multiplied by FINER in each further pass, down to rounding of the caller's numbers;
+ * larger again after failed passes, up to MUCH. Second program: from negligible on, a hundred times
+ * larger after each failure, below SECOND_MOST. With smaller compliances a pass comes closer to the
+ * solution, but its program is harder to solve. */
 #define FIRST 1e-2
-/* That limit. Lengths that the largest force moves a row by, at the scale: times the second
- * program's compliance, what its forces are off by. And compliance of bilateral constraints beside
- * contacts and limits: a weld that is out of reach does not press a robot through its table. */
+/* That limit. Also the length by which the largest force moves a row at this scale: times the
+ * second program's compliance, the error of its forces. Also the compliance of bilateral
+ * constraints relative to contacts and limits: a weld out of reach does not press a robot through
+ * its table. */
 #define MUCH 1e4
 #define FINER 0.1
 #define SECOND_MOST 1e-5
-/* Passes, until violations change by next to nothing; in the last one by NEAR_LENGTH. */
+/* Largest number of passes until violations change negligibly; after the last one, by less than
+ * NEAR_LENGTH. */
 #define PASSES 12
 
-/* ---------------------------------------------------------------- what counts how much */
+/* ---------------------------------------------------------------- weights of violations */
 
 static int is_turn(const qd_workspace *w, int dof) {
   const double *axis = w->kinematics.dof_screw[dof].w;
@@ -41,14 +43,14 @@ static int equality_is_angle(const qd_workspace *w, int equality) {
 }
 
 typedef enum giving {
-  GIVES_BOUNDED,    /* all rows, and motion is bounded */
+  GIVES_BOUNDED,    /* all rows, with a bounded motion */
   GIVES_ALL,        /* all rows */
-  GIVES_CONSTRAINTS /* bilateral constraints alone */
+  GIVES_CONSTRAINTS /* bilateral constraints only */
 } giving;
 
-/* Compliances of the rows that give way for one unit of `scale`: lengths 1, angles 1 / length^2,
- * more of bilateral constraints.
- * Rows that give way by themselves, and forces, contradict nothing: as they are. */
+/* Compliances of rows for one unit of `scale`: lengths 1, angles 1 / length^2, larger for bilateral
+ * constraints. Rows with a compliance of their own, and limited forces, cannot be contradictory,
+ * and keep theirs. */
 static void fill_compliance(const qd_workspace *w, const island *one,
                             const qd_cone_program *program, giving which, double scale) {
   const problem *p = &w->problem;
@@ -81,7 +83,8 @@ static void fill_compliance(const qd_workspace *w, const island *one,
   }
 }
 
-/* Extends range[] to what one newton moves rows by, sum_j A_ij^2 / Q_jj, over their compliance. */
+/* Extends range[] by the motion of rows per newton, sum_j A_ij^2 / Q_jj, relative to their
+ * compliance. */
 static void extend_responses(double range[2], const tile_rows *A, int rows,
                              const double *compliance, const double *diagonal) {
   for (int r = 0; r < rows; ++r) {
@@ -102,9 +105,8 @@ static void extend_responses(double range[2], const tile_rows *A, int rows,
   }
 }
 
-/* The scale of compliances at which the first row gives way as much as the bodies that it moves,
- * but for rows that hardly move any; or at which the largest force moves one by MUCH
- * lengths. */
+/* The scale of compliances at which the first row is as compliant as the bodies that it moves,
+ * without rows that hardly move any; or at which the largest force moves a row by MUCH lengths. */
 static double body_scale(qd_workspace *w, const island *one, const qd_cone_program *program,
                          giving which) {
   problem *p = &w->problem;
@@ -118,7 +120,7 @@ static double body_scale(qd_workspace *w, const island *one, const qd_cone_progr
   extend_responses(range, &one->G, one->row_count, p->recovery_compliance + one->row, diagonal);
   extend_responses(range, &one->C, one->equality_count, p->recovery_compliance_eq + one->equality,
                    diagonal);
-  if (range[1] == 0.0) { /* no cost of motion: beside its forces */
+  if (range[1] == 0.0) { /* no cost of motion: relative to its forces */
     return largest > 0.0 ? one->length / largest : 1.0;
   }
   const double scale = fmax(range[0], FILE_ROUNDING * range[1]);
@@ -127,7 +129,7 @@ static double body_scale(qd_workspace *w, const island *one, const qd_cone_progr
 
 /* ---------------------------------------------------------------- the two programs */
 
-/* A program with the compliances of now. `again`: from where the last one ended. */
+/* Solves a program with the present compliances. `again`: from the end of the last one. */
 static qd_status solve_compliant(qd_workspace *w, island *one, const qd_cone_options *options,
                                  const conic_program *program, int again) {
   problem *p = &w->problem;
@@ -147,7 +149,7 @@ static qd_status solve_compliant(qd_workspace *w, island *one, const qd_cone_opt
   return status;
 }
 
-/* Adds sign times what the arrays hold to g and c. */
+/* Adds sign times the arrays to g and c. */
 static void move_offsets(problem *p, const island *one, double sign, const double *rows,
                          const double *equalities) {
   for (int i = one->row; i < one->row + one->row_count; ++i) {
@@ -158,7 +160,7 @@ static void move_offsets(problem *p, const island *one, double sign, const doubl
   }
 }
 
-/* Of a barrier, what contradicts itself keeps a gap. */
+/* With a barrier, violated rows keep a gap. */
 static void add_gaps(problem *p, const island *one, const qd_cone_program *program) {
   for (int r = one->row, cone = 0; cone < program->cone_count; r += program->cone_dim[cone++]) {
     double give = 0.0;
@@ -179,11 +181,11 @@ static void clear_give(problem *p, const island *one) {
 
 /* ---------------------------------------------------------------- the least violation */
 
-/* What a row is where violations alone are looked for. */
+/* The role of a row in programs of violations. */
 typedef enum row_part {
-  ROW_COUNTS,  /* its violation does */
-  ROW_GIVES,   /* a cone that gives way by itself: no violation */
-  ROW_SPRING,  /* an interval that does: holds the motion of a pass, as masses and stiffnesses do */
+  ROW_COUNTS,  /* its violation counts */
+  ROW_GIVES,   /* a cone with a compliance of its own: no violation */
+  ROW_SPRING,  /* a compliant interval: resists the motion of a pass, like masses and stiffnesses */
   ROW_FRICTION /* any other interval: exerts no force here */
 } row_part;
 
@@ -199,7 +201,7 @@ static int equality_gives(const qd_cone_program *program, int equality) {
   return program->compliance_eq != NULL && program->compliance_eq[equality] > 0.0;
 }
 
-/* The offsets of the first pass: of rows that count and of bounds their own. */
+/* The offsets of the first pass: original ones for rows that count and for bounds. */
 static void hold_offsets(problem *p, const island *one, const qd_cone_program *program) {
   for (int r = 0, cone = 0; cone < program->cone_count; ++cone) {
     for (const int end = r + program->cone_dim[cone]; r < end; ++r) {
@@ -220,8 +222,8 @@ static void hold_offsets(problem *p, const island *one, const qd_cone_program *p
   }
 }
 
-/* Violations of the pass that was solved, R dual, into recovery_give, and the place of springs.
- * Returns the largest change of a violation, in units of which `scale` is the compliance. */
+/* Stores the violations of the solved pass, R dual, in recovery_give, and the positions of springs.
+ * Returns the largest change of a violation, in units whose compliance is `scale`. */
 static double take_give(problem *p, const island *one, const qd_cone_program *program,
                         double scale) {
   double change = 0.0;
@@ -252,7 +254,7 @@ static double take_give(problem *p, const island *one, const qd_cone_program *pr
   return change;
 }
 
-/* b = -Q x: what holds the motion of a pass holds it where the last one ended. */
+/* b = -Q x: the resistance to motion of a pass starts from the end of the last one. */
 static void hold_motion(const problem *p, const island *one, double *b) {
   const double *x = p->x + one->variable;
   const sparse_rows Q = tile_rows_view(&one->Q);
@@ -261,7 +263,7 @@ static void hold_motion(const problem *p, const island *one, double *b) {
   }
 }
 
-/* The program of a pass: violations, beside what holds the motion; no other forces. */
+/* The program of a pass: violations and resistance to motion, without other forces. */
 static conic_program program_of_violations(const problem *p, const island *one,
                                            const conic_program *program, const double *b,
                                            int bounded) {
@@ -281,9 +283,9 @@ static conic_program program_of_violations(const problem *p, const island *one,
   return pass;
 }
 
-/* The least violations, into recovery_give: the proximal point method (Rockafellar 1976) on the sum
- * of their squares. A pass minimises 1/2 (x - x')'Q (x - x') + sum s^2 / 2R from where the last one
- * ended, so that no force pulls at what contradicts itself; the less R, the nearer it comes. */
+/* The least violations, in recovery_give, by the proximal point method (Rockafellar 1976) on the
+ * sum of their squares. A pass minimises 1/2 (x - x')'Q (x - x') + sum s^2 / 2R from the end x' of
+ * the last one, so that no force acts on contradictory rows; the smaller R, the closer it comes. */
 static qd_status find_give(qd_workspace *w, island *one, const qd_cone_options *options,
                            const conic_program *program, double scale, giving which) {
   problem *p = &w->problem;
@@ -315,7 +317,7 @@ static qd_status find_give(qd_workspace *w, island *one, const qd_cone_options *
   return change <= NEAR_LENGTH * one->length ? QD_OK : QD_NUMERICAL_TROUBLE;
 }
 
-/* The largest of recovery_give, in units of which `scale` is the compliance. */
+/* The largest of recovery_give, in units whose compliance is `scale`. */
 static double largest_give(const problem *p, const island *one, double scale) {
   double largest = 0.0;
   for (int i = one->row; i < one->row + one->row_count; ++i) {
@@ -332,8 +334,8 @@ static double largest_give(const problem *p, const island *one, double scale) {
   return largest;
 }
 
-/* Of a program without a proof that it has no solution: QD_OK if violations vanish, however far
- * that is. */
+/* For a program that is not proven infeasible: QD_OK if violations vanish, however far the motion
+ * is. */
 static qd_status find_none(qd_workspace *w, island *one, const qd_cone_options *options,
                            const conic_program *program, double scale) {
   const qd_status status = find_give(w, one, options, program, scale, GIVES_ALL);
@@ -356,7 +358,7 @@ void recovery_make_room(island *one, int whole) {
   }
 }
 
-/* The step within recovery_give. */
+/* The step with recovery_give. */
 static qd_status solve_within(qd_workspace *w, island *one, const qd_cone_options *options,
                               const conic_program *program, double scale, giving which) {
   problem *p = &w->problem;
@@ -373,13 +375,13 @@ static qd_status solve_within(qd_workspace *w, island *one, const qd_cone_option
   return status;
 }
 
-/* The largest of recovery_give_eq, with what the compliance of the second program leaves if the
- * duals are its own, as a length. */
+/* The largest of recovery_give_eq as a length, including (if the duals are those of the second
+ * program) the violation that its compliance adds. */
 static double equality_violation(const qd_workspace *w, const island *one, int is_solved) {
   const problem *p = &w->problem;
   double largest = 0.0;
   for (int i = one->equality; i < one->equality + one->equality_count; ++i) {
-    const int gives = one->compliant > 0 && p->compliance_eq[i] > 0.0; /* anyway */
+    const int gives = one->compliant > 0 && p->compliance_eq[i] > 0.0; /* compliant itself */
     const double left = is_solved && !gives ? p->recovery_compliance_eq[i] * p->dual_eq[i] : 0.0;
     largest = fmax(largest, (equality_is_angle(w, i) ? one->length : 1.0) *
                                 fabs(p->recovery_give_eq[i] + left));
@@ -402,7 +404,7 @@ static qd_status soften_round(qd_workspace *w, island *one, const qd_cone_option
   return status;
 }
 
-/* Largest violation that the compliance of the second program leaves, as a length. */
+/* Largest violation due to the compliance of the second program, as a length. */
 static double largest_left(const qd_workspace *w, const island *one,
                            const qd_cone_program *program) {
   const problem *p = &w->problem;
@@ -464,9 +466,9 @@ qd_status recovery_solve(qd_workspace *w, island *one, const qd_cone_options *op
   }
 }
 
-/* ---------------------------------------------------------------- what gave way */
+/* ---------------------------------------------------------------- violated rows */
 
-/* What Gx + g has outside its cone: the slack less what it was given. */
+/* Distance of Gx + g from its cone: from the slack without the violations. */
 static double violation(const problem *p, int row, int rows, int kind) {
   double outside = 0.0, across = 0.0, head = 0.0;
   for (int r = 0; r < rows; ++r) {
@@ -510,7 +512,7 @@ static int mark_island(qd_workspace *w, const island *one, double tolerance) {
   for (int i = one->equality; i < one->equality + one->equality_count; ++i) {
     const double arm = equality_is_angle(w, i) ? one->length : 1.0;
     const double give = p->recovery_give_eq[i] + p->recovery_compliance_eq[i] * p->dual_eq[i];
-    const int own = one->compliant > 0 && p->compliance_eq[i] > 0.0; /* gives way anyway */
+    const int own = one->compliant > 0 && p->compliance_eq[i] > 0.0; /* compliant itself */
     count += !own && arm * fabs(give) > least;
   }
   return count;

@@ -9,17 +9,17 @@
 #include "dynamics/recovery.h"
 #include "dynamics/workspace.h"
 
-/* Rounds with a part of the contacts, before all of them are in the program: fewer, if they are at
- * most as many as those that are in it already. */
+/* Rounds with a part of the contacts, before all of them are in the program: few, if at most as
+ * many contacts are left out as are in it. */
 #define ROUNDS_FEW 2
 #define ROUNDS_MOST 6
-/* Rough rounds at most; one more only where such a part of all contacts has come in. */
+/* Largest number of rough rounds; another one only if the last added this share of all contacts. */
 #define ROUGH_ROUNDS 4
 #define MANY_MORE 0.11
-/* Rounds of large models at most: those that carry nothing stay out. */
+/* Largest number of rounds of large models, in which contacts without load stay out. */
 #define ROUNDS_LARGE 20
 
-/* A step in which nothing can move: every DOF is held. */
+/* The result of a step in which every DOF is held. */
 static void nothing_moves(const step_call *s) {
   memset(&s->result->info, 0, sizeof s->result->info);
   s->result->info.status = QD_OK;
@@ -28,7 +28,7 @@ static void nothing_moves(const step_call *s) {
   problem_forces(&s->w->problem, s->model, &s->w->collision, s->result->limit_force);
 }
 
-/* What a caller sees of many programs beside their effort: the worst residuals. */
+/* Combines the reports of programs: the worst residuals. */
 static void add_info(qd_cone_info *sum, const qd_cone_info *one) {
   sum->status = one->status;
   sum->polished &= one->polished;
@@ -41,7 +41,7 @@ static void add_info(qd_cone_info *sum, const qd_cone_info *one) {
   }
 }
 
-/* OK becomes NOT_UNIQUE, and x of UNBOUNDED is moved, where a direction is free. */
+/* If a direction is free: OK becomes NOT_UNIQUE. Fills the direction, for UNBOUNDED from x. */
 static qd_status find_direction(const problem *p, const island *one, qd_status status,
                                 double *direction) {
   if (status == QD_UNBOUNDED) {
@@ -63,7 +63,8 @@ static qd_status solve_program(problem *p, island *one, const qd_step_options *o
              : find_direction(p, one, status, direction);
 }
 
-/* Keeps a proof that an island has no solution: what softens it has all its rows, and more. */
+/* Keeps a proof that an island is infeasible: its softened program has all of its rows, and more.
+ */
 static void note_proof(problem *p, const island *one, qd_status status) {
   if (status == QD_INFEASIBLE && !(p->recovery & RECOVER_SOFTEN) && !p->coulomb) {
     p->proven = p->dof_of_variable[one->variable];
@@ -75,7 +76,7 @@ static int is_proven(const problem *p, const island *one) {
   return variable >= 0 && variable < one->variable_count;
 }
 
-/* One island, by all that the step allows. direction: what moves without end, or anywhere. */
+/* Solves one island with all recovery that the step allows. direction: unbounded or free motion. */
 static qd_status solve_island(const step_call *s, const qd_cone_options *cone_options, island *one,
                               const island_program *program, double *direction) {
   problem *p = &s->w->problem;
@@ -108,7 +109,8 @@ static qd_status solve_island(const step_call *s, const qd_cone_options *cone_op
       problem_resist(p, s->model, s->options, one);
     }
     status = law_soften(s->w, one, s->options, cone_options, program, how);
-    if (status != QD_OK) { /* beside rows so stiff any cost looks like none, so x counts */
+    if (status != QD_OK) { /* if it succeeds: relative to such stiff rows any cost looks like zero,
+                              so x counts */
       status = find_direction(p, one, status, direction);
     }
   }
@@ -116,13 +118,13 @@ static qd_status solve_island(const step_call *s, const qd_cone_options *cone_op
   return status;
 }
 
-/* Rows that give way are several programs, soft pairs, too; these ask for derivatives. */
+/* Compliant rows and soft pairs need several programs, which use derivatives. */
 static int is_large(const island *one) {
   return one->variable_count >= LARGE_PROGRAM && one->compliant == 0 && one->intervals == 0 &&
          one->soft_pairs == 0;
 }
 
-/* What a look at an island's motion is about. */
+/* Context of the callback that inspects an island's motion. */
 typedef struct island_look {
   const step_call *step; /* its delta is filled as far as it is known */
   const island *one;
@@ -142,18 +144,18 @@ static int misses_contacts(void *of, const double *x) {
                             s->result->delta) > 0;
 }
 
-/* Programs that go on from the last round's with more contacts, while some are still left out. */
+/* 1 for programs that continue the last round's with more contacts, while others are left out. */
 static int may_look(const qd_workspace *w) {
   const problem *p = &w->problem;
   return w->effort == ROUND_UNTIL_MISSED && w->warm.goes_on && w->set.left_out > 0 && !p->coulomb &&
          !(p->recovery & (RECOVER_GIVES | RECOVER_RESIST));
 }
 
-/* 1 if a program goes on from that of the round before: large ones, and Newton's on the envelope.
- */
+/* 1 if a program continues that of the previous round: large ones, and Newton's method on the
+ * envelope. */
 static int goes_on(const island *one) { return is_large(one) || one->compliant > 0; }
 
-/* How an island's program is solved, and from where. */
+/* Chooses how an island's program is solved, and from which start. */
 static void choose_effort(const qd_workspace *w, const island *one, int derivatives,
                           island_program *program, qd_cone_options *options) {
   const int large = is_large(one);
@@ -164,7 +166,7 @@ static void choose_effort(const qd_workspace *w, const island *one, int derivati
   options->warm_start = w->warm.from != NULL && (!w->warm.goes_on || goes_on(one));
 }
 
-/* Solves the islands one after the other, up to one that fails. */
+/* Solves the islands one after the other, until one fails. */
 static qd_status solve(const step_call *s) {
   problem *p = &s->w->problem;
   s->w->unfinished = s->w->effort == ROUND_ROUGH;
@@ -201,7 +203,8 @@ static qd_status solve(const step_call *s) {
     trace_close_with(s->result->trace, row, &one->info, status);
     add_info(&s->result->info, &one->info);
     law_report(one, s->result);
-    if (status == QD_BAD_ARGUMENT) { /* a diagonal of masses that rounding made negative */
+    if (status ==
+        QD_BAD_ARGUMENT) { /* rounding made a diagonal entry of the mass matrix negative */
       status = QD_NUMERICAL_TROUBLE;
     }
     if (status == QD_OUT_OF_CAPACITY) {
@@ -236,7 +239,7 @@ static void scatter_delta(const qd_model *model, const problem *p, double *delta
   }
 }
 
-/* Programs of the islands found, solved. */
+/* Finds the islands and solves their programs. */
 static qd_status solve_programs(const step_call *s) {
   problem *p = &s->w->problem;
   islands_find(&p->islands, s->model, s->options, &s->w->collision, &s->w->set, &p->soft);
@@ -244,7 +247,7 @@ static qd_status solve_programs(const step_call *s) {
   for (int i = 0; (p->recovery & RECOVER_GIVES) && i < p->islands.count; ++i) {
     recovery_make_room(p->islands.island + i, (p->recovery & RECOVER_SOFTEN));
   }
-  static const step_columns none = {0, 0, 0, 0}; /* soft pairs ask programs for their derivatives */
+  static const step_columns none = {0, 0, 0, 0}; /* soft pairs use derivatives of programs */
   const int asks = s->kept == NULL && p->soft.count > 0;
   qd_status status = workspace_place_islands(s->w, s->model, asks ? &none : s->kept);
   if (status == QD_OK) {
@@ -257,7 +260,7 @@ static qd_status solve_programs(const step_call *s) {
   return status;
 }
 
-/* The same with soft pairs: one program after the other. */
+/* The same with soft pairs: a sequence of programs. */
 static qd_status solve_soft(const step_call *s) {
   pressure_contact *soft = &s->w->problem.soft;
   qd_status status;
@@ -280,7 +283,7 @@ static qd_status solve_soft(const step_call *s) {
   return status;
 }
 
-/* What a caller sees of the working set's programs besides: forces, q_next. */
+/* Fills the rest of the result: forces, q_next. */
 static void fill_result(const step_call *s) {
   const problem *p = &s->w->problem;
   for (int dof = 0; s->result->v_next != NULL && dof < s->model->nv; ++dof) {
@@ -301,7 +304,7 @@ static void fill_result(const step_call *s) {
   qd_integrate(s->model, s->input->q, s->result->delta, s->result->q_next);
 }
 
-/* The programs of the working set, solved: fills delta and q_next. */
+/* Solves the programs of the working set; fills delta and q_next. */
 static qd_status solve_working_set(const step_call *s) {
   qd_status status = s->w->collision.count <= s->w->collision.capacity ? QD_OK : QD_OUT_OF_CAPACITY;
   if (status == QD_OK) {
@@ -315,8 +318,8 @@ static qd_status solve_working_set(const step_call *s) {
   return status;
 }
 
-/* The effort of the next round. It stays rough while a round adds many contacts. Where a round was
- * wrong about what is missing, the rounds that follow are whole. */
+/* The effort of the next round. It stays rough while rounds add many contacts. After a round that
+ * stopped for contacts that were not missing, the next ones are whole. */
 static round_effort effort_after(const qd_workspace *w, int round, int added) {
   const int adds_many = (double)added > MANY_MORE * w->collision.count;
   if (w->effort == ROUND_WHOLE || added == 0) {
@@ -326,8 +329,8 @@ static round_effort effort_after(const qd_workspace *w, int round, int added) {
                                                                        : ROUND_UNTIL_MISSED;
 }
 
-/* Contacts and limits that come in after a round; -1: what it has found is the answer. If any do,
- * of a large model with all that they may push others into. */
+/* Adds contacts and limits after a round; returns their number, -1 if the round's result is final.
+ * If a large model needs any, it also adds those that they may push others into. */
 static int extend(const step_call *s, int large) {
   int added = 0;
   for (int rough = s->w->effort == ROUND_ROUGH; rough < 2; ++rough) {
@@ -340,31 +343,31 @@ static int extend(const step_call *s, int large) {
   return added == 0 && !s->w->unfinished ? -1 : added;
 }
 
-/* The effort of the first round. Of large models that move, most contacts come in before any
- * program is solved. */
+/* The effort of the first round. In the second-order step of large models, most contacts are added
+ * before a program is solved. */
 static round_effort first_effort(const step_call *s, int large) {
   const int rough = s->options->dynamic && s->w->warm.from == NULL && s->w->set.left_out > 0 &&
                     s->model->soft_pair_count == 0;
   return !large ? ROUND_WHOLE : rough ? ROUND_ROUGH : ROUND_UNTIL_MISSED;
 }
 
-/* 1 if more contacts change nothing about how a round ended: there are none, there is no room, or
- * what contradicts itself has no solution with more either. */
+/* 1 if more contacts do not change the result of a round: there are none, there is no room, or an
+ * infeasible program stays infeasible. */
 static int is_last(const qd_workspace *w, qd_status status) {
   const int waiting = w->set.left_out + w->set.forces_left_out;
   return status == QD_OUT_OF_CAPACITY || (waiting == 0 && w->effort != ROUND_ROUGH) ||
          (status == QD_INFEASIBLE && !w->problem.coulomb);
 }
 
-/* Rounds before all contacts come in. */
+/* Largest number of rounds before all contacts are added. */
 static int most_rounds(const qd_workspace *w, int large) {
   const int few = 2 * w->set.left_out <= w->collision.count;
   return large ? ROUNDS_LARGE : few ? ROUNDS_FEW : ROUNDS_MOST;
 }
 
-/* The programs of all contacts in the list, solved: the working set grows until nothing that is
- * left out matters, in a few rounds. What has no solution that is unique may have one with more
- * contacts. Large models, and contacts that yield, go on from one round to the next. */
+/* Solves the programs of all contacts in the list: the working set grows until no row outside it
+ * matters, in a few rounds. A program without a unique solution may have one with more contacts.
+ * Large models, and contacts that yield, continue from one round to the next. */
 qd_status step_solve_rounds(const step_call *s) {
   const int large = s->model->nv >= LARGE_PROGRAM && isinf(s->options->kappa);
   const int yields = s->options->contacts == QD_CONTACTS_MUJOCO && isinf(s->options->kappa);

@@ -34,15 +34,15 @@ static int rays_fit(const qd_step_options *o, const qd_model *model) {
          (o->friction_model == QD_PYRAMID && o->ray_count <= RAYS_MAX && o->ray_count >= least);
 }
 
-/* Of a pyramid's rays each has a force of its own: a normal that gives way is no cone of theirs. */
+/* Each ray of a pyramid has its own force, so a compliant normal does not give a cone. */
 static int compliance_fits(const qd_step_options *o, const qd_model *model) {
   const int gives = o->contact_compliance > 0.0 || model->pairs_give;
   const int is_cone = o->friction_model == QD_CONE || o->ray_count == 2;
   return o->contact_compliance >= 0.0 && isfinite(o->contact_compliance) && (!gives || is_cone);
 }
 
-/* MuJoCo's contacts are a cone with compliances; at rest they creep as damping lets them, in time
- * they neither bounce nor act at a distance. */
+/* MuJoCo's contacts are a cone with compliances. In the quasi-dynamic step they creep at a rate
+ * given by damping; in the second-order step they neither bounce nor act at a distance. */
 static int contacts_fit(const qd_step_options *o, const qd_model *model) {
   return o->contacts == QD_CONTACTS_RIGID ||
          (o->contacts == QD_CONTACTS_MUJOCO && o->friction_model == QD_CONE &&
@@ -62,8 +62,8 @@ static int law_fits(const qd_step_options *o) {
          (o->law == QD_LAW_COULOMB && isinf(o->kappa) && o->stop_after >= 0);
 }
 
-/* Regularised friction and bristles go by speeds, and are laws of exact steps; what the elastic
- * cone lifts is a polygon. */
+/* Regularised friction and bristles depend on speeds, and are laws of exact steps; the elastic cone
+ * lifts polygons. */
 static int patches_fit(const qd_step_options *o) {
   switch (o->patch_law) {
   case QD_PATCH_DISC:

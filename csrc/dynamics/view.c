@@ -5,14 +5,14 @@
 #include "dynamics/workspace.h"
 
 #define WHOLE_TURN (HALF_TURN * 2.0)
-#define NEAR_LENGTHS 1.2 /* of `length`, within which a tip counts as near */
+#define NEAR_LENGTHS 1.2 /* of `length`; a tip within this distance is near */
 
 int qd_view_size(const qd_view *view) {
   return 14 + (view->with_world ? 12 : 0) + 6 * view->tip_count + view->joint_count +
          view->more_count;
 }
 
-/* Puts numbers one after the other where the view wants them, if it does. */
+/* Writes numbers in turn to the view's columns, if they are wanted. */
 typedef struct writer {
   double *observation;
   const int32_t *column;
@@ -31,7 +31,7 @@ static void put_vector(writer *w, const double v[3], double scale) {
   }
 }
 
-/* Its first two columns: a rotation without wraps and double covers. */
+/* The first two columns of a rotation matrix, which are continuous and unique. */
 static void put_rotation(writer *w, const double R[9]) {
   for (int i = 0; i < 3; ++i) {
     put(w, R[3 * i]);
@@ -55,7 +55,7 @@ static void errors_compute(const qd_model *model, const qd_view *view, const vie
   *turn = sqrt(squares[1]);
 }
 
-/* Of the body, its goal and both together. */
+/* Numbers of the body, its goal and their relative pose. */
 static void put_body(writer *w, const qd_view *view, const view_sample *s, const double *pos,
                      const double *rot, double shift, double turn) {
   double gap[3], away[3], column[3], relative[9];
@@ -82,8 +82,8 @@ static void put_body(writer *w, const qd_view *view, const view_sample *s, const
   }
 }
 
-/* The tips from the body, in its axes and then in the world's. Returns how far they are in the
- * mean. */
+/* Positions of the tips relative to the body, in its axes and then in the world's. Returns their
+ * mean distance. */
 static double put_tips(writer *w, const qd_view *view, const double *body_pos, const double *pos,
                        const double *rot) {
   double far = 0.0, gap[3], near[3];

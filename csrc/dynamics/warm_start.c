@@ -11,10 +11,10 @@ void warm_start_lay_out(warm_start *w, int contact_capacity, arena *a) {
   w->match = arena_ints(a, (size_t)contact_capacity);
 }
 
-/* ---------------------------------------------------------------- which contact is which */
+/* ---------------------------------------------------------------- matching */
 
-/* Contacts [*first, *end) of the start belong to the pair: looked for from where the last one was
- * found, since both lists are in the order of pairs but for what came late. */
+/* Contacts [*first, *end) of the start that belong to the pair. The search begins at the last
+ * result, since both lists are sorted by pair except for contacts that were added later. */
 static void find_run(const qd_step_start *from, int pair, int *first, int *end) {
   const int count = from->contact_count;
   int at = *first;
@@ -34,7 +34,7 @@ static void find_run(const qd_step_start *from, int pair, int *first, int *end) 
   }
 }
 
-/* The nearest contact of the run that nobody has taken. */
+/* The nearest contact of the run that is not matched yet. */
 static int nearest(const qd_step_start *from, const qd_contact *contact, int first, int end,
                    uint64_t *taken) {
   double least = INFINITY;
@@ -73,7 +73,7 @@ void warm_start_match(warm_start *w, const qd_step_start *from, const collision 
   w->matched = count;
 }
 
-/* The start's contact of one in the list. */
+/* The start's contact that matches one of the list. */
 static const qd_contact *earlier_contact(const warm_start *w, int contact) {
   const int match = contact < w->matched ? w->match[contact] : -1;
   return match >= 0 ? w->from->contacts + match : NULL;
@@ -115,7 +115,7 @@ void warm_start_choose(const warm_start *w, const qd_model *model, working_set *
 
 /* ---------------------------------------------------------------- forces as multipliers */
 
-/* The force on B in the frame that the contact has now. */
+/* The force on B in the contact's present frame. */
 static void turn_force(double force[MOTION_MAX], const qd_contact *earlier,
                        const qd_contact *contact) {
   double world[3], moment[3];
@@ -125,7 +125,7 @@ static void turn_force(double force[MOTION_MAX], const qd_contact *earlier,
   mat3_mul_vec(force + 3, contact->frame, moment);
 }
 
-/* Slack of one row of an island's G at the guess, and the sum of its parts' sizes. */
+/* Slack of one row of an island's G at the guess, and the sum of the sizes of its terms. */
 static double row_slack(const problem *p, const island *one, int row, double *size) {
   const tile_rows *G = &one->G;
   const double *x = p->x + one->variable;
@@ -142,11 +142,11 @@ static double row_slack(const problem *p, const island *one, int row, double *si
   return sum;
 }
 
-/* x of A x = b, A symmetric and positive semidefinite; zero where A has no pivot. Overwrites A. */
+/* x of A x = b, with A symmetric positive semidefinite; zero where A has no pivot. Overwrites A. */
 static void solve_semidefinite(double A[MOTION_MAX][MOTION_MAX], const double *b, double *x) {
   double pivot[MOTION_MAX];
   for (int k = 0; k < MOTION_MAX; ++k) {
-    pivot[k] = A[k][k]; /* of which rows before have taken their part */
+    pivot[k] = A[k][k]; /* the diagonal before elimination */
     x[k] = b[k];
   }
   for (int k = 0; k < MOTION_MAX; ++k) {
@@ -168,7 +168,7 @@ static void solve_semidefinite(double A[MOTION_MAX][MOTION_MAX], const double *b
   }
 }
 
-/* Weights of a contact's rays: small where a ray's slack is more than rest. */
+/* Weights of a contact's rays: small if a ray's slack is more than rounding. */
 static void weigh_rays(const problem *p, const qd_model *model, const island *one,
                        const contact_block *block, const qd_contact *contact, double *weight) {
   const double radius =
@@ -183,8 +183,8 @@ static void weigh_rays(const problem *p, const qd_model *model, const island *on
   }
 }
 
-/* What rays carry that give the force, where the sum of squares over weights is least. Those that
- * would pull are left out: their number, 0 if none is left. */
+/* Loads of the rays that give the force, with the least sum of squares over weights. Removes rays
+ * that would pull, and returns their number, 0 when none is left. */
 static int share_force(const friction_rows *rows, const double force[MOTION_MAX], double *weight,
                        double *load) {
   double normal[MOTION_MAX][MOTION_MAX] = {{0.0}}, solution[MOTION_MAX];
@@ -222,7 +222,7 @@ static void load_rays(problem *p, const qd_model *model, const island *one,
   }
 }
 
-/* The force in one row, or in two that are opposite along one direction. */
+/* The force in one row, or in two opposite rows along one direction. */
 static void load_line(double *dual, const friction_rows *rows, const double force[MOTION_MAX]) {
   const friction_row *row = rows->row;
   dual[0] = force[0];
@@ -241,7 +241,7 @@ static void load_cone(double *dual, const friction_rows *rows, const double forc
   }
 }
 
-/* The force in a pyramid's cones: along each tangent its own, and of the rest as much each. */
+/* The force in a pyramid's cones: each tangent's own part, and equal parts of the rest. */
 static void load_halves(double *dual, const friction_rows *rows, const double force[MOTION_MAX]) {
   const int parts = rows->halves + 2 * rows->flat;
   double rest = force[0];
@@ -280,8 +280,8 @@ static void fill_contact(const warm_start *w, const qd_model *model, const colli
   }
 }
 
-/* Springs say their force at the guess; what is left of the tendon's is friction up to its most,
- * and a limit's. */
+/* Springs have their force at the guess; the rest of the tendon's force is friction up to its
+ * maximum, and that of a limit. */
 static void fill_tendons(const warm_start *w, const problem *p, const island *one) {
   const double *force = w->from->tendon_force;
   double left = 0.0, size;
@@ -303,7 +303,7 @@ static void fill_tendons(const warm_start *w, const problem *p, const island *on
   }
 }
 
-/* Along the turn, which the limit's force opposes. */
+/* Along the rotation, which the limit's force opposes. */
 static void fill_ball_limit(problem *p, const ball_limit *limit, const double *limit_force) {
   const double size = vec3_norm(limit_force + limit->dof), angle = vec3_norm(limit->turn);
   p->dual[limit->row] = angle > 0.0 ? size : 0.0;
@@ -338,7 +338,7 @@ void warm_start_fill(const warm_start *w, const qd_model *model, const collision
   for (int i = 0; i < p->islands.count; ++i) {
     fill_tendons(w, p, p->islands.island + i);
   }
-  for (int i = 0; i < p->force_row_count; ++i) { /* what the guessed motion asks of them */
+  for (int i = 0; i < p->force_row_count; ++i) { /* the force that the guessed motion implies */
     const force_row *row = p->force_row + i;
     const double moved = p->g[row->row] + from->delta[row->dof];
     const double force = row->actuator < 0 ? -INFINITY * moved : -row->stiffness * moved;

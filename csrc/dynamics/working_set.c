@@ -7,17 +7,16 @@
 #include "dynamics/problem/yield.h"
 #include "mechanics/actuator.h"
 
-/* A contact is in from the start if its gap is at most this share of the fastest commanded motion
- * at any contact (or of a geometry's size, where nothing is commanded). */
+/* A contact is in the initial set if its gap is at most this share of the fastest commanded motion
+ * at any contact (or of a geometry's size, if nothing is commanded). */
 #define SHARE_OF_MOTION 0.1
 #define SHARE_OF_SIZE 1e-3
-/* A limit, if its gap is at most so many times the commanded motion of its DOF. */
+/* A limit, if its gap is at most this number times the commanded motion of its DOF. */
 #define LIMIT_REACH 2.0
-/* The same of contacts where delta is not the solution. Of shaken and settling spheres, 0.05 leaves
- * more of them for another round, 0.2 brings in more that carry nothing: a twentieth to an eighth
- * longer. */
+/* The same for contacts if delta is not the solution. For shaken and settling spheres, 0.05 leaves
+ * more of them to another round, 0.2 adds more without load: a twentieth to an eighth longer. */
 #define ROUGHLY_NEAR 0.12
-/* The same, negative, of contacts that such a motion has reached for certain. */
+/* The same, negative, for contacts that such a motion has certainly reached. */
 #define CLEARLY_REACHED (-1e-2)
 
 void working_set_lay_out(working_set *s, const qd_model *model, int contact_capacity, arena *a) {
@@ -65,7 +64,7 @@ static void fill_twists(working_set *s, const qd_model *model, const kinematics 
   }
 }
 
-/* Twist of B relative to A, and the velocity at the contact; the fourth lanes are anything. */
+/* Twist of B relative to A, and the velocity at the contact; the fourth lanes are undefined. */
 LANES_INLINE void relative_motion(lanes *turn, lanes *velocity, const working_set *s,
                                   const qd_contact *contact) {
   const screw *a = s->twist + contact->body_a, *b = s->twist + contact->body_b;
@@ -82,7 +81,7 @@ LANES_INLINE double square3(const lanes *a) {
   return (squares[0] + squares[1]) + squares[2];
 }
 
-/* Of the second-order step: what moves goes on. */
+/* Second-order step: the present velocities continue. */
 static void fill_motion(working_set *s, const qd_model *model, const qd_step_options *o,
                         const qd_step_input *input) {
   for (int dof = 0; dof < model->nv; ++dof) {
@@ -91,7 +90,7 @@ static void fill_motion(working_set *s, const qd_model *model, const qd_step_opt
   }
 }
 
-/* Motion as commanded: driven DOFs go where their actuators rest, nothing else moves. */
+/* Commanded motion: driven DOFs go to the rest positions of their actuators, the others stay. */
 static void fill_command(working_set *s, const qd_model *model, const qd_step_options *o,
                          const qd_step_input *input) {
   memset(s->delta, 0, (size_t)model->nv * sizeof(double));
@@ -113,7 +112,8 @@ static void fill_command(working_set *s, const qd_model *model, const qd_step_op
   }
 }
 
-/* Twists of the bodies as commanded, or of the second-order step as they are. */
+/* Twists of the bodies for the commanded motion, in the second-order step for the present
+ * velocities. */
 static void fill_motion_of_start(working_set *s, const qd_model *model,
                                  const qd_step_options *options, const kinematics *k,
                                  const qd_step_input *input) {
@@ -176,8 +176,8 @@ static int extend_limits(working_set *s, const qd_model *model, const qd_step_op
 
 /* ---------------------------------------------------------------- limits of actuators */
 
-/* 1 if the spring of an actuator on a DOF pulls with a force within its limits, and not near them,
- * after a displacement of d. */
+/* 1 if the force of an actuator's spring is within its limits, and not near them, after a
+ * displacement d of its DOF. */
 static int pulls_within(const qd_model *model, const qd_step_options *o, const qd_step_input *input,
                         int actuator, double d) {
   const double *range = model->parameters.actuator_force_range + 2 * actuator;
@@ -220,7 +220,7 @@ static int extend_forces(working_set *s, const qd_model *model, const qd_step_op
 
 /* ---------------------------------------------------------------- contacts */
 
-/* The gap that is left when two things come nearer as they do: bounces are reached. */
+/* The gap after the present approach, without separation, so that bounces are reached. */
 static double gap_ahead(const working_set *s, const qd_contact *contact) {
   lanes turn, velocity;
   relative_motion(&turn, &velocity, s, contact);
@@ -253,7 +253,7 @@ void working_set_choose(working_set *s, const qd_model *model, const qd_step_opt
   }
 }
 
-/* How far a motion is inside the contact's cone (or over the nearest face of its pyramid). */
+/* Distance of a motion inside the contact's cone (or from the nearest face of its pyramid). */
 static double slack_of(const working_set *s, const qd_step_options *o, const qd_contact *contact,
                        const double motion[MOTION_MAX]) {
   static const int present[MOTION_MAX] = {1, 1, 1, 1, 1, 1};
@@ -270,7 +270,7 @@ static double slack_of(const working_set *s, const qd_step_options *o, const qd_
   return rows.kind == QD_ORTHANT ? least : least - sqrt(across);
 }
 
-/* `turn`, `velocity`: of B relative to A at the contact, which the motion may reach. */
+/* Whether a motion may reach the contact. `turn`, `velocity`: of B relative to A at the contact. */
 static int comes_near(const working_set *s, const qd_step_options *o, const qd_contact *contact,
                       const double *turn, const double *velocity, double room) {
   double motion[MOTION_MAX] = {0.0};
@@ -288,7 +288,7 @@ LANES_INLINE int is_reached(const working_set *s, const qd_step_options *options
   relative_motion(&turn, &velocity, s, contact);
   const double speed = sqrt(square3(&velocity)), room = near * (fabs(contact->dist) + speed);
   if (contact->dim <= 3 && contact->dist - (1.0 + contact->friction[0]) * speed > room) {
-    return 0; /* however it moves */
+    return 0; /* in whichever direction it moves */
   }
   const double w[3] = {turn[0], turn[1], turn[2]};
   const double v[3] = {velocity[0], velocity[1], velocity[2]};

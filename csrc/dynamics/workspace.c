@@ -7,17 +7,17 @@
 #include "base/block.h"
 #include "numerics/conic/conic.h"
 
-/* Rows per contact that a small model's workspace has room for from the start: cones, and pyramids
- * of up to eight rays. */
+/* Rows per contact for which a small model's workspace has initial room: cones, and pyramids of up
+ * to eight rays. */
 #define ROWS_PER_CONTACT 8
-/* What a workspace gets for programs before any asked for more. */
+/* Initial memory for programs. */
 #define PROGRAM_BYTES_FIRST ((size_t)4 << 20)
 #define CONTACT_CAPACITY_MAX (1 << 24)
 #define FULL_TILES 64
 #define PRESSURE_CAPACITY_FIRST 256 /* polygons */
 #define FILL_FIRST 16
 
-/* ---------------------------------------------------------------- the fixed part */
+/* ---------------------------------------------------------------- fixed arrays */
 
 static void lay_out_sensitivity(sensitivity *s, const qd_model *model, arena *a) {
   const size_t nv = (size_t)model->nv;
@@ -47,13 +47,14 @@ static void lay_out(qd_workspace *w, const qd_model *model, int contact_capacity
   pressure_derivative_lay_out(&w->soft, model, w->soft_capacity, a);
 }
 
-/* ---------------------------------------------------------------- what islands need */
+/* ---------------------------------------------------------------- arrays of islands */
 
-/* Room for a factor: all of it where that is little, else as much as factors were seen to take. */
+/* Room for a factor: for a full one if that is small, else as much as factors have needed so far.
+ */
 static size_t fill_room(const qd_workspace *w, int variables, int gives) {
   const size_t tiles = ((size_t)variables + 3) / 4, all = tiles * (tiles + 1) / 2;
   const size_t some = tiles * (w->fill_per_tile > FILL_FIRST ? w->fill_per_tile : FILL_FIRST);
-  if (gives && tiles * w->fill_per_tile > all) { /* of rows that give way the factor has more */
+  if (gives && tiles * w->fill_per_tile > all) { /* with compliant rows the factor is larger */
     return tiles * w->fill_per_tile;
   }
   return tiles <= FULL_TILES || all < some ? all : some;
@@ -74,8 +75,7 @@ void workspace_note_fill(qd_workspace *w, const island *one) {
   w->fill_per_tile = 5 * conic_workspace_fill(one->cone_workspace) / (4 * tiles) + 1;
 }
 
-/* Room for columns by q, v and u, and for those that fill up a tile. moves: of the second-order
- * step. */
+/* Room for columns by q, v and u, rounded up to tiles. moves: for the second-order step. */
 static void lay_out_matrices(sensitivity *s, const conic_size *size, int moves, size_t q_columns,
                              size_t v_columns, size_t u_columns, arena *a) {
   const size_t wanted = q_columns + v_columns + u_columns, columns = (wanted + 3) / 4 * 4;
@@ -119,7 +119,7 @@ static void lay_out_each(qd_workspace *w, arena *a) {
   }
 }
 
-/* The widest of the islands' q columns. */
+/* The largest number of q columns of an island. */
 static int widest_island(qd_workspace *w, const qd_model *model) {
   int widest = 0;
   for (int i = 0; i < w->problem.islands.count; ++i) {
@@ -146,7 +146,7 @@ qd_status workspace_place_islands(qd_workspace *w, const qd_model *model,
   const size_t u_columns = kept != NULL ? (size_t)kept->u : 0;
   const int each = kept != NULL && s->count > 1;
   const int serves = !each && w->one != NULL && conic_workspace_serves(w->one, &size);
-  for (int pass = serves; pass < 2; ++pass) { /* nothing is written where one workspace serves on */
+  for (int pass = serves; pass < 2; ++pass) { /* nothing is written if the workspace is reused */
     arena a = {pass == 0 ? NULL : w->program_block, 0};
     if (each) {
       lay_out_each(w, &a);
@@ -166,7 +166,7 @@ qd_status workspace_place_islands(qd_workspace *w, const qd_model *model,
 
 /* ---------------------------------------------------------------- allocation */
 
-/* All DOFs in one island with so many contacts, every row with every column. */
+/* All DOFs in one island with this number of contacts, every row with every column. */
 static conic_size size_whole(const qd_model *model, int contacts) {
   const int forces = model->bounded_forces + model->tendon_actuator_start[model->tendon_count];
   conic_size size = conic_size_dense(model->nv,
@@ -177,7 +177,7 @@ static conic_size size_whole(const qd_model *model, int contacts) {
   return size;
 }
 
-/* Its memory, and more than the largest step takes: G and C by column, too. */
+/* Its memory, which is more than the largest step needs: G and C also by column. */
 static size_t program_bytes_whole(const qd_model *model, const conic_size *size, int contacts) {
   qd_workspace counting;
   memset(&counting, 0, sizeof counting);
@@ -199,7 +199,7 @@ static size_t program_bytes_whole(const qd_model *model, const conic_size *size,
   return a.offset;
 }
 
-/* Fills an empty workspace; on failure it stays without memory. */
+/* Fills an empty workspace; after a failure the caller releases it. */
 static qd_status allocate(const qd_model *model, qd_workspace *w, int contact_capacity,
                           size_t program_bytes) {
   const int small = model->nv <= 4 * FULL_TILES;
@@ -217,7 +217,7 @@ static qd_status allocate(const qd_model *model, qd_workspace *w, int contact_ca
     return QD_OUT_OF_MEMORY;
   }
 #ifndef NDEBUG
-  memset(w->block, 0xff, w->block_bytes); /* NaN: nothing may be read before it is written */
+  memset(w->block, 0xff, w->block_bytes); /* NaN, so that reading before writing shows */
   memset(w->program_block, 0xff, w->program_bytes);
 #endif
   arena a = {w->block, 0};
@@ -264,7 +264,8 @@ qd_status qd_workspace_reserve(const qd_model *model, qd_workspace *workspace,
       soft <= workspace->soft_capacity) {
     return QD_OK;
   }
-  while (capacity < contact_capacity && capacity < CONTACT_CAPACITY_MAX) { /* few times in all */
+  while (capacity < contact_capacity &&
+         capacity < CONTACT_CAPACITY_MAX) { /* doubling keeps reallocations rare */
     capacity = 2 * capacity < CONTACT_CAPACITY_MAX ? 2 * capacity : CONTACT_CAPACITY_MAX;
   }
   if (capacity < contact_capacity) {

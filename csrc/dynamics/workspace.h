@@ -1,4 +1,4 @@
-/* One thread's scratch: what each stage of a step leaves for the next. */
+/* One thread's scratch: the results that each stage of a step leaves for the next. */
 #ifndef QD_DYNAMICS_WORKSPACE_H
 #define QD_DYNAMICS_WORKSPACE_H
 
@@ -11,25 +11,25 @@
 #include "mechanics/motion_derivative.h"
 #include "mechanics/pairs/collision.h"
 
-/* The screws of four q columns side by side, zero behind the last. */
+/* Screws of four successive q columns; zero after the last column. */
 typedef struct column_screws {
   double w[3][4], v[3][4];
 } column_screws;
 
-/* Scratch of the derivatives. Matrices are of one island at a time: its columns are the DOFs that
- * it depends on, for q and (of the second-order step) for v, then the actuators of its own. */
+/* Scratch of the derivatives. Matrices belong to one island at a time: its columns are the DOFs
+ * that it depends on, for q and (in the second-order step) for v, then its own actuators. */
 typedef struct sensitivity {
   int *dofs;            /* (nv) q columns of the island */
   int *place;           /* (nv) column of a DOF */
   int *actuators;       /* (nu) u columns of the island */
-  int q_count, v_count; /* columns; by v as many as by q, or none */
+  int q_count, v_count; /* numbers of columns; by v as many as by q, or none */
   int u_count;          /* columns */
-  int columns; /* of all matrices; with some that mean nothing, where unit loads are solved for */
+  int columns; /* of all matrices; with unused ones at the end, if unit loads are solved for */
   column_screws *column_screws; /* (tiles of q columns) */
   column_screws *unmoved;       /* (tiles of q columns) twists under delta that they do not move */
   column_screws *unmoved_in_time; /* the same under v */
-  double *on_a, *on_b;       /* (tiles, 4) 1: the column moves that body of the contact at hand */
-  int *tiles;                /* those that do */
+  double *on_a, *on_b;       /* (tiles, 4) 1: the column moves that body of the present contact */
+  int *tiles;                /* tiles of columns that move one of them */
   dof_matrix D;              /* (q_count, q_count) d stationarity / dq */
   dof_matrix V;              /* (q_count, q_count) d stationarity / dv */
   motion_derivative motion;  /* scratch */
@@ -37,7 +37,7 @@ typedef struct sensitivity {
   double *d_slack;           /* (row_count, columns) */
   double *d_equality;        /* (equality_count, columns) */
   double *d_x;               /* (n, columns) */
-  int response_limit;        /* loads that there is room for, a multiple of four */
+  int response_limit;        /* largest number of loads, a multiple of four */
   double *unit;              /* (n, loads) minus the identity */
   double *response;          /* (n, loads) dx to unit loads */
   double *slack_response;    /* (row_count, loads) multipliers to unit loads */
@@ -53,14 +53,14 @@ typedef enum round_effort {
 } round_effort;
 
 struct qd_workspace {
-  char *block; /* the memory behind all arrays but the islands' */
+  char *block; /* memory of all arrays except those of the islands */
   size_t block_bytes;
   char *program_block; /* cone workspaces, matrices and rows of the present islands */
   size_t program_bytes;
   int soft_capacity;      /* polygons of soft pairs */
   size_t program_needed;  /* bytes requested by the last step */
-  size_t fill_per_tile;   /* tiles of a large factor over those of its diagonal, as seen so far */
-  qd_cone_workspace *one; /* at the start of it, for one program at a time; NULL: none there */
+  size_t fill_per_tile;   /* tiles of a large factor per tile of its diagonal, largest so far */
+  qd_cone_workspace *one; /* at the beginning of it, for one program at a time; NULL: none */
   kinematics kinematics;
   kinematics next; /* of q_next, for missed pairs */
   inertia inertia;
@@ -68,12 +68,12 @@ struct qd_workspace {
   working_set set;
   warm_start warm;
   int attempts;        /* number of attempts of a traced step */
-  round_effort effort; /* of the round at hand */
+  round_effort effort; /* of the present round */
   stop_callback look;
   int unfinished; /* 1: the last round stopped early, so its result is not final */
   problem problem;
   bounce_search bounces;
-  step_point point; /* of derivatives, with the next two */
+  step_point point; /* with the next two, for derivatives */
   sensitivity sensitivity;
   differential differential;
   pressure_derivative soft;
