@@ -4,7 +4,7 @@
 
 /* ---------------------------------------------------------------- actuators */
 
-/* k and damping, and their change by the command. */
+/* The sum of stiffness and rate times damping, after changes by the command. */
 static double softening(const qd_model *model, int i, const actuator_point *at) {
   const model_parameters *p = &model->parameters;
   const double *slope = model->actuator_gain_slope + 2 * i;
@@ -54,13 +54,13 @@ void actuator_slopes_subtract(actuator_slopes *a, const actuator_slopes *b) {
   a->h -= b->h;
 }
 
-/* ---------------------------------------------------------------- limits at the beginning */
+/* ---------------------------------------------------------------- clamping at the beginning */
 
 static int side_of(const double *range, double force) {
   return force <= range[0] ? -1 : (force >= range[1] ? 1 : 0);
 }
 
-/* Ns/m: what the force loses by speed */
+/* Ns/m: decrease of the force per unit of speed */
 static double drag_of(const qd_model *model, int i, const actuator_point *at) {
   return model->parameters.actuator_damping[i] - model->actuator_gain_slope[2 * i + 1] * at->u;
 }
@@ -104,7 +104,8 @@ actuator_slopes actuator_slopes_clamped(const qd_model *model, int i, const actu
 
 /* ---------------------------------------------------------------- springs of joints */
 
-/* The first of the three rotational DOFs of a ball or free joint, -1 if `dof` is none of them. */
+/* The first of the three rotational DOFs of a ball or free joint; -1 if `dof` is not one of them.
+ */
 static int turn_start(const qd_model *model, int dof) {
   return model->dof_block_last[dof] > model->dof_block_start[dof] ? model->dof_block_start[dof]
                                                                   : -1;

@@ -56,7 +56,7 @@ static inline int actuator_is_bounded(const qd_model *model, int actuator) {
   return isfinite(range[0]) || isfinite(range[1]);
 }
 
-/* 1 if it is a spring of a DOF that has no spring without limits. */
+/* 1 if it is the spring of a DOF whose springs all have limits. */
 static inline int actuator_shares_inertia(const qd_model *model, int actuator) {
   const int dof = model->actuator_dof[actuator];
   return dof >= 0 && model->actuator_is_spring[actuator] && model->dof_is_limited[dof];
@@ -68,18 +68,18 @@ static inline double actuator_clamp(const qd_model *model, int actuator, double 
   return force < range[0] ? range[0] : (force > range[1] ? range[1] : force);
 }
 
-/* MuJoCo clamps forces at the beginning of a step, where the coordinate moves at `speed`. What is
- * at the actuator's own limit keeps that force. What only its joint holds back loses the rest, and
- * stiffness and damping act from there on (as long as they are positive together). */
+/* MuJoCo clamps forces at the beginning of a step, where the coordinate moves at `speed`. A force
+ * at the actuator's own limit stays constant. A force that only its joint's limit clamps is reduced
+ * to that limit, and stiffness and damping act from there on (if their sum is positive). */
 typedef struct clamped_force {
   actuator_force force;
-  int side;     /* -1, 1: it is at its lower or upper limit; 0: at none */
-  int by_joint; /* 1: of its joint alone */
+  int side;     /* -1, 1: the lower or upper limit clamps it; 0: none */
+  int by_joint; /* 1: only the joint's limit clamps it */
 } clamped_force;
 
 clamped_force actuator_force_clamped(const qd_model *model, int actuator, const actuator_point *at,
                                      double speed);
-/* With d fixed; 0 where it keeps its force. */
+/* With d fixed; 0 if the force stays constant. */
 actuator_slopes actuator_slopes_clamped(const qd_model *model, int actuator,
                                         const actuator_point *at, double speed, double d);
 

@@ -14,7 +14,7 @@
 #include "mechanics/model_tables.h"
 #include "mechanics/spec/spec_check.h"
 
-/* Sizes that the layout needs, from the checked spec. */
+/* Counts the sizes that the layout needs, from the checked spec. */
 static void count_sizes(qd_model *model, const qd_model_spec *spec) {
   model->body_count = spec->body_count;
   model->joint_count = spec->joint_count;
@@ -40,7 +40,7 @@ static void count_sizes(qd_model *model, const qd_model_spec *spec) {
     model->nq += joint_q_count(spec->joint_type[j]);
     model->nv += joint_v_count(spec->joint_type[j]);
   }
-  model->tendon_dof_total = model->tendon_count * model->nv; /* at most, until they are found */
+  model->tendon_dof_total = model->tendon_count * model->nv; /* upper bound, until they are found */
 }
 
 static int chain_total(const qd_model_spec *spec, int *depth) {
@@ -180,7 +180,7 @@ static void copy_doubles(double *to, const double *from, size_t count) {
   }
 }
 
-/* Zeros where nothing is given. */
+/* Copies an array if it is given; otherwise the destination stays zero. */
 static void copy_given(double *to, const double *from, size_t count) {
   if (from != NULL) {
     copy_doubles(to, from, count);
@@ -503,7 +503,7 @@ int qd_model_mocap_count(const qd_model *model) { return model->mocap_count; }
 int qd_model_body_count(const qd_model *model) { return model->body_count; }
 const double *qd_model_body_invweights(const qd_model *model) { return model->body_invweight; }
 
-/* Its geometries, if there is such a pair. */
+/* Copies the pair's geometries; returns 0 if there is no such pair. */
 static int read_pair(const qd_model *model, int pair, int geom[2]) {
   if (pair >= 0) {
     memcpy(geom, model->pair_geom + 2 * pair, 2 * sizeof(int));

@@ -11,8 +11,8 @@
 #include "mechanics/pairs/pair_table.h"
 #include "qdsim.h"
 
-/* The numbers that may vary between two models of one topology: all doubles, one contiguous block.
- */
+/* The numbers that may differ between two models of one topology: all doubles, in one contiguous
+ * block. */
 typedef struct model_parameters {
   double *gravity;              /* (3) */
   double *body_mass;            /* (nb) */
@@ -48,7 +48,7 @@ struct qd_model {
   int constraint_row_count; /* rows of all bilateral constraints */
   int tendon_count, tendon_point_total, tendon_dof_total, tendon_wrap_count;
   int mocap_count;
-  int compensates;         /* 1: gravity does not act in full on some body */
+  int compensates;         /* 1: some body has gravity compensation */
   int planar;              /* 1: all joints move in one plane */
   double planar_normal[3]; /* its unit normal, world */
   int contact_capacity;    /* default room of a workspace */
@@ -60,7 +60,7 @@ struct qd_model {
   double *body_pos;      /* (nb, 3) in the parent's frame */
   double *body_quat;     /* (nb, 4) */
   double *body_fall;     /* (nb) share of gravity that acts on it */
-  int *body_mocap;       /* (nb) its place among the mocap bodies, -1: none */
+  int *body_mocap;       /* (nb) index among the mocap bodies, -1: none */
   int *mocap_body;       /* (mocap_count) */
 
   int *joint_type, *joint_body, *joint_q, *joint_v; /* (joint_count) */
@@ -90,7 +90,7 @@ struct qd_model {
   int actuators_are_springs; /* 1: no gain, bias or damping anywhere */
   int bounded_forces;        /* DOFs with dry friction, and actuators with a limit */
   double smallest_stiffness; /* of the actuators' springs; 0 without any */
-  double smallest_size;      /* of geom_radius; without a geometry the longest arm; 0: none */
+  double smallest_size;      /* smallest geom_radius; without a geometry the longest arm; 0: none */
 
   int *actuator_dof;           /* (nu) -1: it pulls along a tendon */
   int *actuator_tendon;        /* (nu) -1: it pulls at a DOF */
@@ -125,9 +125,9 @@ struct qd_model {
                        last one that rotates its parent (or its origin) */
 
   convex_mesh **mesh;    /* (mesh_count) a block each */
-  point_cloud **cloud;   /* (cloud_count) a block each */
-  height_field **hfield; /* (hfield_count)  " */
-  qd_field **field;      /* (field_count) likewise; pressures as a share of the modulus */
+  point_cloud **cloud;   /* (cloud_count) likewise */
+  height_field **hfield; /* (hfield_count) likewise */
+  qd_field **field;      /* (field_count) likewise; pressures relative to the modulus */
 
   int *geom_field;          /* (geom_count) -1: none */
   double *geom_field_pos;   /* (geom_count, 3) of the field's frame in the body's; axes: geom_rot */
@@ -197,8 +197,7 @@ static inline int body_is_behind(const qd_model *model, int body, int dof) {
   return 0;
 }
 
-/* 1 if DOF j moves the axis of DOF k, given that both lie on one path and j <= k is not required.
- */
+/* 1 if DOF j moves the axis of DOF k. Both must lie on one path; j may come after k. */
 static inline int dof_moves(const qd_model *model, int j, int k) {
   return j < model->dof_block_start[k];
 }
@@ -209,7 +208,7 @@ static inline double joint_ball_range(const qd_model *model, int joint) {
   return model->joint_type[joint] == QD_BALL && most < HALF_TURN ? most : 0.0;
 }
 
-/* Lays out room for the parameters of a model of these counts. */
+/* Lays out arrays for the parameters of a model with these counts. */
 void model_parameters_lay_out(qd_model *model, arena *a);
 
 static inline int joint_q_count(int joint_type) {

@@ -140,7 +140,7 @@ static int spec_tendon_part(const qd_model_spec *s, int i) {
   return s->tendon_part != NULL ? s->tendon_part[i] : QD_TENDON_POINT;
 }
 
-/* What is wrong with one row of a spatial tendon, from `first` to `end`; NULL: nothing. */
+/* The fault of row i of a spatial tendon whose rows are first .. end - 1; NULL: none. */
 static const char *part_fault(const qd_model_spec *s, int i, int first, int end) {
   const int part = spec_tendon_part(s, i), object = s->tendon_object[i];
   const int before = i > first ? spec_tendon_part(s, i - 1) : QD_TENDON_PULLEY;
@@ -187,7 +187,7 @@ static qd_status check_tendon_parts(const qd_model_spec *s, int t, int first, co
   return QD_OK;
 }
 
-/* The joints of a fixed tendon, the bodies of others. */
+/* Checks the joints of a fixed tendon, or the bodies of other tendons. */
 static qd_status check_tendon_objects(const qd_model_spec *s, int t, int first, const report *r) {
   const int fixed = s->tendon_type[t] == QD_TENDON_FIXED;
   const int thrust = s->tendon_type[t] == QD_TENDON_THRUST;
