@@ -1,11 +1,11 @@
-/* Derivatives of the forces that a motion needs, bias + M x, by q and v in world axes.
+/* Derivatives of the forces that a motion requires, bias + M x, by q and v in world axes.
  *
- * Motion k moves all behind it by its screw S: their twists change by S x V + S', their rates by
- * S x A + S' x V + S'', where S' = before x S and S'' = (rate before) x S + before x S'. So the
+ * DOF k moves all bodies behind it by its screw S: their twists change by S x V + S', their rates
+ * by S x A + S' x V + S'', where S' = before x S and S'' = (rate before) x S + before x S'. So the
  * force on the subtree changes by S x* F + I S'' + B(S'), with B(X) = I(X x V) + X x* IV + V x* IX,
- * which depends on X's angle alone. Source: Carpentier and Mansard, Analytical Derivatives of Rigid
- * Body Dynamics Algorithms (2018); here with blocks of turns in body axes, which all turn each
- * other. */
+ * which depends only on the angular part of X. Source: Carpentier and Mansard, Analytical
+ * Derivatives of Rigid Body Dynamics Algorithms (2018); here with blocks of rotations about body
+ * axes, which all rotate each other. */
 #include "mujoco/parts.h"
 
 /* ---------------------------------------------------------------- screws and inertias */
@@ -18,7 +18,7 @@ static void read_inertia(inertia10 *out, const double *c, const double t[3]) {
   inertia_shift(out, t);
 }
 
-/* First dof of the block of turns that dof j of a joint is in. */
+/* First dof of the block of rotations that contains dof j. */
 static int block_of(const qd_mj *mj, int j) {
   const int joint = mj->dof_jntid[j], first = mj->jnt_dofadr[joint];
   if (mj->jnt_type[joint] == MJ_BALL) {
@@ -165,9 +165,9 @@ static void gather_subtrees(const qd_mj *mj, qd_mj_workspace *w) {
   }
 }
 
-/* What one dof's own column and row are made of. */
+/* Terms of one dof's own column and row. */
 typedef struct dof_forces {
-  double force_q[6], turned[6]; /* change of the subtree's force by q; of it S x* F */
+  double force_q[6], turned[6]; /* change of the subtree's force by q; its term S x* F */
   double force_v[6], force_y[6], turned_y[6];
   double inertia_S[6], gyration_S[3]; /* I S; B' S */
   double held[6];                     /* S x* wrench */
@@ -192,7 +192,7 @@ static void forces_of(dof_forces *f, const mj_body *b, const mj_dof *d) {
   six_cross_wrench(f->held, d->S, b->wrench);
 }
 
-/* Entries of dof i with an earlier one, or with itself, on its way to the world. */
+/* Entries of dof i with an earlier dof on its path to the world, or with itself. */
 static void fill_pair(qd_mj_workspace *w, int nv, int i, int a, const dof_forces *f) {
   const mj_dof *deep = w->dof + i, *up = w->dof + a;
   const int mates = deep->block == up->block;
@@ -201,7 +201,7 @@ static void fill_pair(qd_mj_workspace *w, int nv, int i, int a, const dof_forces
   double *row_deep = w->rhs + (size_t)i * (size_t)w->columns;
   double of_q = six_dot(S, f->force_q), of_y = six_dot(S, f->force_y);
   const double held = six_dot(S, f->held);
-  if (mates) { /* turning one turns the other */
+  if (mates) { /* rotating one rotates the other */
     of_q += held - six_dot(S, f->turned);
     of_y -= six_dot(S, f->turned_y);
   }

@@ -1,4 +1,4 @@
-/* The factor of a small dense matrix and its solves for many columns, rows by rows. */
+/* The factor of a small dense matrix and its solves for many columns, row by row. */
 #include "base/lanes.h"
 #include "mujoco/parts.h"
 
@@ -13,8 +13,8 @@ LANES_INLINE void subtract(double *row, const double *other, double s, int count
   }
 }
 
-/* k = L'L from the last row up: leaves of trees first, so that branches that nothing couples stay
- * zero (Featherstone 2008, chapter 6). */
+/* k = L'L, from the last row up: leaves of trees come first, so that uncoupled branches stay zero
+ * (Featherstone 2008, chapter 6). */
 QD_MULTIVERSION
 int mj_cholesky(double *k, int n) {
   for (int c = n - 1; c >= 0; --c) {
@@ -36,11 +36,11 @@ int mj_cholesky(double *k, int n) {
   return 1;
 }
 
-/* Columns are solved in panels that stay in registers; zeros of the factor, which trees leave, are
- * passed over. Each number sees the same operations in any panel. */
+/* Columns are solved in panels that fit into registers. Zeros of the factor, due to the trees, are
+ * skipped. Each number has the same operations in any panel. */
 enum { PANEL = 4 };
 
-/* The first `width` lanes of columns of rows (n, columns) */
+/* Solves the first `width` lanes of columns of rows (n, columns). */
 LANES_INLINE void panel_solve(const double *k, int n, double *rows, size_t columns, int width) {
   lanes sum[PANEL];
   for (int i = n - 1; i >= 0; --i) {

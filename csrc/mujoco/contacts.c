@@ -1,22 +1,23 @@
-/* How contacts change with the configuration: gap, place and frame by this package's geometry,
- * where it finds the contact that MuJoCo found, or by what the caller differentiated.
+/* Derivatives of contacts by the configuration. Gap, position and frame come from this package's
+ * geometry, if it finds the same contact as MuJoCo, or from the caller's derivatives.
  *
- * In the contact's frame, forces f and curvature H of all rows; edges of a pyramid are E = normal
- * +- friction tangent, so f = E'f_e, H = E'H_e E. A dof moves both bodies, then B against A: twist
- * S if it moves A, and +-S of B against A if it moves one of them. */
+ * Forces f and the curvature H of all rows are in the contact's frame; edges of a pyramid are E =
+ * normal +- friction tangent, so f = E'f_e, H = E'H_e E. A dof moves both bodies together, and B
+ * relative to A: twist S of both if it moves A, and +-S of B relative to A if it moves only one. */
 #include "geometry/collide.h"
 #include "mujoco/parts.h"
 
 typedef struct mj_contact {
   int dim, row, rows, geom[2], body[2];
-  double p[3];                         /* from the origin */
-  const double *frame, *friction, *at; /* at: where it is in the world */
+  double p[3];                         /* position from the origin */
+  const double *frame, *friction, *at; /* at: position in the world */
   double dist;
   double f[6], H[36]; /* in the frame; H rows by 6 */
-  double by_gap[6];   /* change of f with the gap, by H and by R */
-  double B[6];        /* of aref */
-  double change[42];  /* (7, 6) of gap, place, normal by the twist of B against A */
-  int spins;          /* 1: what the frame does about its normal counts */
+  double by_gap[6];   /* derivative of f by the gap, through H and R */
+  double B[6];        /* damping in aref */
+  double
+      change[42]; /* (7, 6) derivatives of gap, position, normal by the twist of B relative to A */
+  int spins;      /* 1: rows depend on the frame's rotation about its normal */
 } mj_contact;
 
 /* ---------------------------------------------------------------- geometry */
@@ -45,7 +46,8 @@ static int place_shape(const qd_mj *mj, const qd_mj_meshes *meshes, int geom, pl
   return 1;
 }
 
-/* Places and gaps that differ by less than this, m, and normals by less, are the same contact. */
+/* Contacts are the same if positions and gaps differ by less than this, m, and normals by less than
+ * that. */
 static const double SAME = 1e-8, SAME_NORMAL = 1e-7;
 
 static int is_same(const mj_contact *c, const contact_point *point) {
@@ -79,8 +81,8 @@ static int change_by_geometry(const qd_mj *mj, const qd_mj_meshes *meshes, mj_co
 
 /* ---------------------------------------------------------------- the frame about its normal */
 
-/* How fast MuJoCo's first tangent turns about the normal where that changes by dn: it is made from
- * the y axis, or the z axis where the normal is near that. */
+/* Rotation of MuJoCo's first tangent about the normal if the normal changes by dn. The tangent is
+ * made from the y axis, or from the z axis if the normal is close to y. */
 static double frame_spin(const double *frame, const double dn[3]) {
   const int axis = frame[1] < 0.5 && frame[1] > -0.5 ? 1 : 2;
   const double along = frame[axis];
@@ -92,7 +94,7 @@ static int is_made_from_axis(const double *frame) {
   return fabs(frame[6 + axis]) < 1e-9 && frame[3 + axis] > 0.0;
 }
 
-/* A capsule's axis gives its contacts with planes their first tangent. */
+/* The first tangent of a capsule on a plane comes from the capsule's axis. */
 static int is_along_capsule(const qd_mj *mj, const mj_contact *c) {
   enum { PLANE = 0, CAPSULE = 3 };
   double axis[3];
@@ -144,7 +146,7 @@ static void read_forces(const qd_mj *mj, const qd_mj_workspace *w, mj_contact *c
   }
 }
 
-/* 0: the contact has no rows, or none that acts. */
+/* Returns 0 if the contact has no rows, or no force. */
 static int read_contact(const qd_mj *mj, const qd_mj_workspace *w, int i, mj_contact *c) {
   const int64_t stride = mj->contact_stride;
   c->row = *mj_contact_ints(mj->contact_efc_address, stride, i);
@@ -171,9 +173,9 @@ static int read_contact(const qd_mj *mj, const qd_mj_workspace *w, int i, mj_con
 
 /* ---------------------------------------------------------------- columns */
 
-/* Motions of the pair by one dof. */
+/* Motion of the contact with one dof. */
 typedef struct motion {
-  double dp[3], turn[3], gap; /* of the place and the frame; of the gap */
+  double dp[3], turn[3], gap; /* of the position and the frame; of the gap */
 } motion;
 
 static void move_contact(const qd_mj *mj, const mj_contact *c, const double S[6], int moves,
@@ -216,8 +218,8 @@ static void move_contact(const qd_mj *mj, const mj_contact *c, const double S[6]
   vec3_axpy(m->turn, spin, c->frame);
 }
 
-/* Change of the relative velocity rows (dim) under T, the twists (or accelerations) of B less A,
- * by dT, and by what the contact does. */
+/* Change of the relative velocity rows (dim), with T the twist (or acceleration) of B minus that of
+ * A, by dT and by the motion of the contact. */
 static void rows_change(const mj_contact *c, const double T[6], const double dT[6], const motion *m,
                         double out[6]) {
   double u[3], du[3], other[3], dw[3];
@@ -245,7 +247,7 @@ static void wrench_of(const mj_contact *c, const double f[6], double out[6]) {
   vec3_copy(out + 3, force);
 }
 
-/* Twists of B less A, of v and of x, and of one dof by q. */
+/* Twist of B minus that of A, for v and for x; or their change by q of one dof. */
 typedef struct relative {
   double V[6], X[6];
 } relative;
@@ -292,7 +294,7 @@ static void wrench_change(const qd_mj *mj, const qd_mj_workspace *w, const mj_co
     }
   }
   wrench_of(c, df, out);
-  /* the same forces in the moved frame: the moment about the place turns, too */
+  /* the same forces in the moved frame; the moment about the position rotates, too */
   vec3_cross(force, m.turn, wrench + 3);
   vec3_cross(other, c->p, wrench + 3);
   vec3_sub(moment, wrench, other);

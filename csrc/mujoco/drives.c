@@ -1,11 +1,11 @@
-/* Passive forces and actuators: springs, dampers, weight that is carried, applied wrenches, and
+/* Passive forces and actuators: springs, dampers, gravity compensation, applied wrenches, and
  * forces gain * input + bias along a transmission. Their Jacobians by dq, dv, act and ctrl. */
 #include "base/quat.h"
 #include "mujoco/parts.h"
 
 enum { TRN_JOINT = 0, TRN_JOINT_IN_PARENT = 1, TRN_TENDON = 3, TRN_SITE = 4 };
 enum { DYN_NONE = 0, DYN_INTEGRATOR, DYN_FILTER, DYN_FILTER_EXACT };
-enum { AFFINE = 1 }; /* of gains and biases */
+enum { AFFINE = 1 }; /* type of gains and biases */
 
 static double *row_of(qd_mj_workspace *w, int dof) {
   return w->rhs + (size_t)dof * (size_t)w->columns;
@@ -13,7 +13,7 @@ static double *row_of(qd_mj_workspace *w, int dof) {
 
 /* ---------------------------------------------------------------- passive */
 
-/* Spring of three turns: -stiffness times their rotation vector from rest. */
+/* Spring of three rotations: -stiffness times their rotation vector from rest. */
 static void turn_spring(const qd_mj *mj, qd_mj_workspace *w, int dof, int at, double stiffness) {
   double rest[4], apart[4], r[3], by[9];
   memcpy(rest, mj->qpos_spring + at, sizeof rest);
@@ -21,7 +21,7 @@ static void turn_spring(const qd_mj *mj, qd_mj_workspace *w, int dof, int at, do
   quat_mul(apart, rest, mj->qpos + at);
   quat_log(r, apart);
   vec3_scale(r, r, -1.0);
-  rotation_left_jacobian_inverse(by, r); /* the right one of -r */
+  rotation_left_jacobian_inverse(by, r); /* equals the right one of -r */
   for (int i = 0; i < 3; ++i) {
     for (int j = 0; j < 3; ++j) {
       row_of(w, dof + i)[dof + j] -= stiffness * by[3 * i + j];
@@ -45,7 +45,7 @@ static void joint_spring(const qd_mj *mj, qd_mj_workspace *w, int dof) {
   row_of(w, dof)[dof] -= stiffness;
 }
 
-/* to += s J J' of a tendon; columns from `at` on */
+/* to += s J J' of a tendon */
 static void add_tendon(const qd_mj *mj, double *to, int columns, int tendon, double s) {
   const int from = mj->ten_J_rowadr[tendon], end = from + mj->ten_J_rownnz[tendon];
   for (int p = from; p < end; ++p) {
@@ -56,7 +56,7 @@ static void add_tendon(const qd_mj *mj, double *to, int columns, int tendon, dou
   }
 }
 
-/* A force at a body's centre of mass that keeps its direction, and its place on the body. */
+/* A force at a body's centre of mass with a fixed direction; its point moves with the body. */
 static void hold_force(const qd_mj *mj, qd_mj_workspace *w, int body, const double force[3],
                        const double moment[3]) {
   double p[3], *wrench = w->body[body].wrench, arm[3];
@@ -114,11 +114,12 @@ static void passive(const qd_mj *mj, qd_mj_workspace *w) {
 
 /* ---------------------------------------------------------------- actuators */
 
-/* One actuator: force = gain input + bias, and where its command comes from. */
+/* One actuator: force = gain input + bias, with the derivatives of its input. */
 typedef struct drive {
-  double by_length, by_velocity, gain, velocity_gain; /* of the force; of the gain by velocity */
-  double by_act, by_ctrl;                             /* of the input */
-  int act;                                            /* index, -1: none */
+  double by_length, by_velocity, gain,
+      velocity_gain;      /* derivatives of the force; derivative of the gain by velocity */
+  double by_act, by_ctrl; /* derivatives of the input */
+  int act;                /* index, -1: none */
   double force;
 } drive;
 
@@ -134,12 +135,12 @@ static int is_clamped(const qd_mj *mj, int i) {
          (u < range[0] || u > range[1]);
 }
 
-/* The next activation and its derivatives by the present one and by the control. */
+/* The next activation, and its derivatives by the present one and by the control. */
 static double next_activation(const qd_mj *mj, int i, double *by_act, double *by_ctrl) {
   const int at = mj->actuator_actadr[i];
   const double *prm = mj->actuator_dynprm + (size_t)i * (size_t)mj->dynprm_count;
   const double h = mj->timestep, tau = fmax(1e-15, prm[0]), *range = mj->actuator_actrange + 2 * i;
-  double share = h, decay = 0.0; /* how much of act_dot counts; of it by act */
+  double share = h, decay = 0.0; /* factor of act_dot; minus its derivative by act */
   if (is_off(mj, i)) {
     share = 0.0;
   } else if (mj->actuator_dyntype[i] == DYN_FILTER) {
@@ -157,7 +158,7 @@ static double next_activation(const qd_mj *mj, int i, double *by_act, double *by
   return stops ? fmax(range[0], fmin(range[1], next)) : next;
 }
 
-/* 0: its force does not change. */
+/* Returns 0 if the force does not change. */
 static int read_drive(const qd_mj *mj, int i, drive *d) {
   const double *gain = mj->actuator_gainprm + (size_t)i * (size_t)mj->gainprm_count;
   const double *bias = mj->actuator_biasprm + (size_t)i * (size_t)mj->biasprm_count;
@@ -195,8 +196,8 @@ static int read_drive(const qd_mj *mj, int i, drive *d) {
   return 1;
 }
 
-/* How an actuator pulls: dense moment (nv) in w->wide[0], how its length changes in w->wide[nv]
- * where that differs; then 1. */
+/* The dense moment (nv) of an actuator in w->wide[0]. Returns 1 if the derivative of its length
+ * differs, and stands in w->wide[nv]. */
 static int transmit(const qd_mj *mj, qd_mj_workspace *w, int i) {
   const double *gear = mj->actuator_gear + 6 * i;
   const int object = mj->actuator_trnid[2 * i];
@@ -236,7 +237,7 @@ static int transmit(const qd_mj *mj, qd_mj_workspace *w, int i) {
   return type == MJ_FREE;
 }
 
-/* The wrench of a site turns with its body. */
+/* The wrench of a site moves with its body. */
 static void carry_wrench(const qd_mj *mj, qd_mj_workspace *w, int i, double force) {
   const int site = mj->actuator_trnid[2 * i], body = mj->site_bodyid[site];
   double wrench[6], arm[3], p[3];
@@ -258,7 +259,7 @@ static void carry_wrench(const qd_mj *mj, qd_mj_workspace *w, int i, double forc
   }
 }
 
-/* 1: the joint's own limit of actuators' forces holds the dof. */
+/* 1 if the joint's own limit of actuator forces is reached. */
 static int is_saturated(const qd_mj *mj, int dof) {
   const int joint = mj->dof_jntid[dof];
   const double *range = mj->jnt_actfrcrange + 2 * joint, force = mj->qfrc_actuator[dof];
@@ -313,7 +314,7 @@ void mj_activations(const qd_mj *mj, double *A, double *B) {
 
 /* ---------------------------------------------------------------- implicit integration */
 
-/* Dofs on one way to the world: where M has room. */
+/* 1 for dofs on one path to the world, where M has entries. */
 static int are_kin(const qd_mj_workspace *w, int i, int j) {
   int deep = i > j ? i : j;
   const int up = i > j ? j : i;

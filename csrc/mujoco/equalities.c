@@ -1,18 +1,19 @@
-/* Rows of equalities by q: joints and tendons that follow others, points and frames that coincide.
+/* Derivatives of equality rows by q: couplings of joints and tendons, and coincident points and
+ * frames.
  *
- * Connect: p0 - p1 = 0, and aref also has minus (dJ/dt) v, so r = acceleration of p0 - p1 + B times
- * its velocity + K d times itself. Weld adds e = s vec(c Q) = 0, c the conjugate of q1, Q = q0
- * times the relative pose, with de/dt = s/2 vec(c (w0 - w1) Q), as quaternions. */
+ * Connect: p0 - p1 = 0. aref also contains minus (dJ/dt) v, so r = acceleration of p0 - p1 + B
+ * times its velocity + K d times its value. Weld adds e = s vec(c Q) = 0, with c the conjugate of
+ * q1 and Q = q0 times the relative pose; de/dt = s/2 vec(c (w0 - w1) Q), as quaternions. */
 #include "base/quat.h"
 #include "mujoco/parts.h"
 
-/* ---------------------------------------------------------------- followers */
+/* ---------------------------------------------------------------- couplings */
 
 static double *row_of(qd_mj_workspace *w, int dof) {
   return w->rhs + (size_t)dof * (size_t)w->columns;
 }
 
-/* The Jacobian of joint or tendon `object` into w->wide, dense; nothing for object < 0. */
+/* The Jacobian of joint or tendon `object` into w->wide, dense; zero for object < 0. */
 static void follower_row(const qd_mj *mj, qd_mj_workspace *w, int type, int object) {
   memset(w->wide, 0, (size_t)mj->nv * sizeof *w->wide);
   if (object < 0) {
@@ -74,14 +75,14 @@ static void follower_by_position(const qd_mj *mj, qd_mj_workspace *w, int row, i
 /* One side of a bilateral constraint. */
 typedef struct side {
   int body;
-  double p[3], u[3], a[3]; /* its point, velocity and acceleration */
+  double p[3], u[3], a[3]; /* its point: position, velocity and acceleration */
   const double *V, *A;
 } side;
 
 typedef struct joint_of_two {
   side side[2];
-  int dim;                      /* rows: 3 or 6 */
-  double c[4], Q[4], scale;     /* weld */
+  int dim;                      /* number of rows, 3 or 6 */
+  double c[4], Q[4], scale;     /* for a weld */
   double spin[3], spin_rate[3]; /* w0 - w1 and its rate */
 } joint_of_two;
 
@@ -104,7 +105,7 @@ static void read_side(const qd_mj *mj, const qd_mj_workspace *w, side *s, int ob
   vec3_axpy(s->a, 1.0, cross);
 }
 
-/* out = c z Q without its real part, times s */
+/* out = s times the vector part of c z Q */
 static void between(double out[3], const joint_of_two *two, const double z[4], double s) {
   double left[4], all[4];
   quat_mul(left, two->c, z);
@@ -136,15 +137,15 @@ static void add_right(double z[4], double s, const double q[4], const double a[3
   vec3_axpy(z + 1, s, cross);
 }
 
-/* The turns of both sides by one dof, of configuration or velocity. */
+/* Rotations of both sides with the configuration or velocity of one dof. */
 typedef struct turns {
-  double theta[2][3]; /* how far */
+  double theta[2][3]; /* angle */
   double omega[2][3]; /* change of angular velocity */
-  double alpha[2][3]; /* and of its rate */
+  double alpha[2][3]; /* change of angular acceleration */
 } turns;
 
-/* Rates and changes are those of s/2 c (w) Q, where c' = -c w1 / 2 and Q' = w0 Q / 2.
- * out (3): change of L(rate) + dL/dt(spin) + B L(spin); error (3): of e itself. */
+/* Rates and changes of s/2 c (w) Q, where c' = -c w1 / 2 and Q' = w0 Q / 2. out (3): change of
+ * L(rate) + dL/dt(spin) + B L(spin); error (3): change of e. */
 static void weld_change(const joint_of_two *two, const turns *t, double B, double out[3],
                         double error[3]) {
   const double *w0 = two->side[0].V, *w1 = two->side[1].V;
@@ -172,7 +173,7 @@ static void weld_change(const joint_of_two *two, const turns *t, double B, doubl
   vec3_copy(error, part);
 }
 
-/* The moment on side 0, L' f, and its change with both turns. */
+/* The moment on side 0, L' f; with t not NULL its change with both rotations. */
 static void weld_moment(const joint_of_two *two, const double f[3], const turns *t, double out[3]) {
   for (int i = 0; i < 3; ++i) {
     double unit[3] = {0.0, 0.0, 0.0}, z[4] = {0.0, 0.0, 0.0, 0.0}, row[3];
@@ -209,8 +210,8 @@ static void read_two(const qd_mj *mj, const qd_mj_workspace *w, int row, joint_o
   vec3_sub(two->spin_rate, two->side[0].A, two->side[1].A);
 }
 
-/* Change of a side's acceleration + B velocity by those of its twist and of its rate, its point
- * moving by dp. */
+/* Change of a side's acceleration + B velocity by the changes of its twist and of the twist's rate,
+ * while its point moves by dp. */
 static void point_change(const side *s, const double dV[6], const double dA[6], const double dp[3],
                          double B, double out[3]) {
   double du[3], other[3];
@@ -227,8 +228,8 @@ static void point_change(const side *s, const double dV[6], const double dA[6], 
   vec3_axpy(out, B, du);
 }
 
-/* What dof k does to the rows: dr of acceleration + B velocity, and dpos; by its velocity if by_v,
- * then B = 0, which other rows have counted. */
+/* Changes of the rows with dof k: dr of acceleration + B velocity, and dpos. by_v: by its velocity;
+ * then B = 0, since B J is counted elsewhere. */
 static void rows_change(const joint_of_two *two, const mj_dof *d, int moves, int by_v, double B,
                         double dr[6], double dpos[6], turns *t) {
   memset(t, 0, sizeof *t);
@@ -278,8 +279,8 @@ int mj_dofs_of_two(qd_mj_workspace *w, int body_a, int body_b) {
   return count;
 }
 
-/* Wrenches on side 0 (6) and side 1 (6) that forces f (dim) are, or their change where the points
- * move by S and the forces by df. */
+/* Wrenches of the forces f (dim) on side 0 (6) and side 1 (6), or their change, if f is the change
+ * of the forces. */
 static void wrench_of(const joint_of_two *two, const double *f, double out[2][6]) {
   for (int k = 0; k < 2; ++k) {
     vec3_scale(out[k] + 3, f, k == 0 ? 1.0 : -1.0);
@@ -333,7 +334,7 @@ static void column_by_position(const qd_mj *mj, qd_mj_workspace *w, const joint_
     df[i] = -w->h[row + i] * (dr[i] + reference) + f[i] * K[3] * grows / (K[2] * (1.0 - K[2]));
   }
   wrench_of(two, df, wrench);
-  for (int k = 0; k < 2; ++k) { /* the same forces elsewhere */
+  for (int k = 0; k < 2; ++k) { /* the same forces at moved points */
     double dp[3], moment[3];
     if (w->moves[p] & (1 << k)) {
       six_velocity_at(dp, d->S, two->side[k].p);

@@ -1,8 +1,9 @@
-/* Rows by q, of all but contacts: limits here, equalities in a file of their own. */
+/* Derivatives by q of all rows except those of contacts: limits here, equalities in equalities.c.
+ */
 #include "base/quat.h"
 #include "mujoco/parts.h"
 
-/* A limit: its gap changes as its row says. */
+/* A limit: its row is the derivative of its gap. */
 static void limit_by_position(const qd_mj *mj, qd_mj_workspace *w, int i) {
   const double *K = mj->efc_KBIP + 4 * i, gap = mj->efc_pos[i] - mj->efc_margin[i];
   if (w->h[i] == 0.0) {
@@ -19,8 +20,8 @@ static void limit_by_position(const qd_mj *mj, qd_mj_workspace *w, int i) {
   }
 }
 
-/* The limit of a ball joint: its row is minus the axis of its turn, in body axes, which turns by
- * (1 - n n') J^-1 / angle. */
+/* The limit of a ball joint. Its row is minus the axis of its rotation, in body axes, and changes
+ * by (1 - n n') J^-1 / angle. */
 static void ball_limit_turns(const qd_mj *mj, qd_mj_workspace *w, int i) {
   const int joint = mj->efc_id[i], dof = mj->jnt_dofadr[joint];
   const double *K = mj->efc_KBIP + 4 * i;
@@ -38,11 +39,11 @@ static void ball_limit_turns(const qd_mj *mj, qd_mj_workspace *w, int i) {
     mat3_column(column, inverse, c);
     vec3_axpy(column, -vec3_dot(n, column), n);
     for (int a = 0; a < 3; ++a) {
-      by[3 * a + c] = -column[a] / angle; /* of the row */
+      by[3 * a + c] = -column[a] / angle; /* derivative of the row */
     }
   }
   for (int c = 0; c < 3; ++c) {
-    double change = 0.0; /* of r = J x + B J v */
+    double change = 0.0; /* change of r = J x + B J v */
     for (int a = 0; a < 3; ++a) {
       change += by[3 * a + c] * (w->x[dof + a] + K[1] * mj->qvel[dof + a]);
     }

@@ -1,6 +1,6 @@
-/* qd_mj_linearize: a table of contents. The velocity after a step is v + h P^-1 M x, with P = M, or
- * M + h (damping and velocity gains) of integrators that are implicit in velocities; the
- * configuration follows by it. */
+/* The stages of qd_mj_linearize. The velocity after a step is v + h P^-1 M x, with P = M, or M + h
+ * (damping and velocity gains) for integrators that are implicit in velocities; the configuration
+ * follows from the new velocity. */
 #include "base/arena.h"
 #include "base/block.h"
 #include "base/multiversion.h"
@@ -39,7 +39,7 @@ qd_mj_meshes *qd_mj_meshes_create(int mesh_count, const int32_t *vertex_count, c
     int at;
     if (face_count[i] > 0 && convex_mesh_create(meshes->mesh + i, vertex, vertex_count[i], face,
                                                 face_count[i], &reason, &at) != QD_OK) {
-      meshes->mesh[i] = NULL; /* flat ones: their contacts are not known */
+      meshes->mesh[i] = NULL; /* flat meshes: their contacts have no derivatives */
     }
     vertex += 3 * vertex_count[i];
     face += 3 * face_count[i];
@@ -109,7 +109,7 @@ static void read_mass(const qd_mj *mj, qd_mj_workspace *w) {
   }
 }
 
-/* Newton's method from MuJoCo's own answer, whose last digits depend on its tolerance. */
+/* Newton's method from MuJoCo's solution, whose last digits depend on its tolerance. */
 static int settle(const qd_mj *mj, qd_mj_workspace *w, qd_mj_info *info) {
   enum { MOST = 8 };
   const int nv = (int)mj->nv;
@@ -139,7 +139,7 @@ static int settle(const qd_mj *mj, qd_mj_workspace *w, qd_mj_info *info) {
   }
 }
 
-/* P, and with the acceleration a what gains and spins add to P a. */
+/* P; and, for the acceleration a, the derivatives of the terms of gains and spins in P a. */
 static void read_implicit(const qd_mj *mj, qd_mj_workspace *w) {
   memset(w->implicit, 0, (size_t)mj->nv * (size_t)(mj->na + mj->nu) * sizeof *w->implicit);
   mj_drives_implicit(mj, w);
@@ -150,7 +150,7 @@ static int factor_implicit(const qd_mj *mj, qd_mj_workspace *w) {
   return mj_spins_split(mj, w) && mj_cholesky(w->P, (int)mj->nv);
 }
 
-/* rows (nv, columns) = P^-1 rows; dx is scratch. */
+/* rows (nv, columns) = P^-1 rows; uses dx as scratch. */
 static void solve_implicit(const qd_mj *mj, qd_mj_workspace *w, double *rows, int columns) {
   if (w->spins) {
     memcpy(w->dx, rows, (size_t)mj->nv * (size_t)columns * sizeof *rows);
@@ -184,7 +184,7 @@ static int integrate_velocity(const qd_mj *mj, qd_mj_workspace *w) {
   }
   double *factor = w->P;
   w->P = w->by_q;
-  read_implicit(mj, w); /* at the a that is known now */
+  read_implicit(mj, w); /* for the final a */
   w->P = factor;
   return 1;
 }
@@ -201,7 +201,7 @@ static void add_spins(const qd_mj *mj, qd_mj_workspace *w) {
   }
 }
 
-/* rhs becomes the derivative of the next velocity less that of v itself. */
+/* rhs becomes the derivative of the next velocity minus that of v. */
 QD_MULTIVERSION
 static void finish_velocity(const qd_mj *mj, qd_mj_workspace *w) {
   const size_t nv = (size_t)mj->nv, columns = (size_t)w->columns,
@@ -233,7 +233,7 @@ static void finish_velocity(const qd_mj *mj, qd_mj_workspace *w) {
 
 /* ---------------------------------------------------------------- rows of A and B */
 
-/* A row of rhs to its place in A and B, by so much. */
+/* Adds s times a row of rhs to its row of A and B. */
 static void add_row(const qd_mj *mj, const double *from, double s, double *A, double *B) {
   const int64_t state = 2 * mj->nv + mj->na;
   for (int64_t c = 0; c < state; ++c) {
@@ -247,7 +247,7 @@ static void add_row(const qd_mj *mj, const double *from, double s, double *A, do
 static void write_turns(const qd_mj *mj, const qd_mj_workspace *w, int dof, double *A, double *B) {
   const int64_t state = 2 * mj->nv + mj->na;
   double back[3], keeps[9], by[9];
-  for (int i = 0; i < 3; ++i) { /* minus the turn of the step */
+  for (int i = 0; i < 3; ++i) { /* minus the rotation of the step */
     back[i] = -mj->timestep * (mj->qvel[dof + i] + mj->timestep * w->a[dof + i]);
   }
   rotation_exp(keeps, back);
@@ -284,7 +284,7 @@ static void write_matrices(const qd_mj *mj, const qd_mj_workspace *w, double *A,
   mj_activations(mj, A, B);
 }
 
-/* ---------------------------------------------------------------- all of it */
+/* ---------------------------------------------------------------- the linearisation */
 
 qd_status qd_mj_linearize(const qd_mj *mj, const qd_mj_meshes *meshes, int change_count,
                           const qd_mj_change *changes, qd_mj_workspace *w, double *A, double *B,

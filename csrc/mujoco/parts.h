@@ -1,4 +1,4 @@
-/* What the files of this folder share. Floor: mujoco, over geometry.
+/* Definitions shared by the files of this folder.
  *
  * MuJoCo's step is the minimiser x = qacc of |x - a|_M^2 / 2 + sum of s_i(J_i x - aref_i) with
  * smooth convex s; f = -s'. With H = s'' and k = M + J'HJ its derivative is
@@ -38,10 +38,11 @@ struct qd_mj_meshes {
 
 typedef struct mj_body {
   double V[6], A[6], X[6], Y[6]; /* twist; its rate, gravity included; sum of S x; sum of S y */
-  double wrench[6];              /* of contacts and of forces fixed in the world */
+  double wrench[6];              /* of contacts and of forces with a fixed direction */
   inertia10 inertia;
   double gyration[9], momentum[6]; /* forces by twists are B(a, .) = (gyration a, 2 a x momentum) */
-  double F[6], G[6]; /* force of its motion; of y alone. These five become those of the subtree */
+  double F[6], G[6]; /* force required by its motion; by y alone. Later, these, inertia, gyration,
+                        momentum and wrench are sums over the subtree */
 } mj_body;
 
 typedef struct mj_dof {
@@ -50,7 +51,7 @@ typedef struct mj_dof {
   double x_before[6];  /* sum of S x before it */
   double rate[6];      /* S' = before x S */
   double rate_rate[6]; /* S'' */
-  double turn_rate[6]; /* (before + after) x S: what velocities meet */
+  double turn_rate[6]; /* (before + after) x S: derivative of S' and of rates by velocity */
   double y_rate[6];    /* (sum of S y before) x S */
   int parent;          /* dof, -1: none */
   int block;           /* first dof of its block */
@@ -77,12 +78,12 @@ struct qd_mj_workspace {
                           ctrl */
   double *dx;          /* (nv, columns) copy of rhs, for implicit integrators */
   double *f;           /* (nefc) forces */
-  double *h;           /* (nefc) curvature of rows that stand alone */
+  double *h;           /* (nefc) curvature of single rows */
   double *cone;        /* (nefc, 6) Hessian rows of elliptic contacts */
   double *r;           /* (nefc) J x - aref */
-  double *compact;     /* (6, nv) rows of one block, columns that are not zero */
-  int *column;         /* (nv) which */
-  double *wide;        /* (6, nv) */
+  double *compact;     /* (6, nv) rows of one block, only nonzero columns */
+  int *column;         /* (nv) their indices */
+  double *wide;        /* (6, nv) scratch */
   double *change;      /* (nv, 6) wrench on the second body by q, of one contact */
   int *moves;          /* (nv) 1: the first body, 2: the second, 3: both */
   strand_point *point; /* (2 nwrap) of one tendon, likewise the next two */
@@ -95,7 +96,7 @@ struct qd_mj_workspace {
   double origin[3];
 };
 
-/* base of a contact's field */
+/* address in contact i of a field */
 static inline const double *mj_contact_doubles(const char *first, int64_t stride, int i) {
   return (const double *)(const void *)(first + stride * i);
 }
@@ -117,7 +118,7 @@ void mj_rows_curvature(const qd_mj *mj, qd_mj_workspace *w);
 void mj_rows_gradient(const qd_mj *mj, qd_mj_workspace *w, double *gradient);
 /* rhs by v, of all rows */
 void mj_rows_by_velocity(const qd_mj *mj, qd_mj_workspace *w);
-/* Row i's nonzero columns (w->column) and entries (w->compact, dim rows); their count. */
+/* Row i's nonzero columns (w->column) and entries (w->compact, dim rows); returns their number. */
 int mj_rows_compact(const qd_mj *mj, qd_mj_workspace *w, int row, int dim);
 
 /* contacts.c: rhs by q, of contacts, and their wrenches on bodies */
@@ -126,17 +127,18 @@ void mj_contacts_by_position(const qd_mj *mj, const qd_mj_meshes *meshes, int ch
 
 /* drives.c: passive forces and actuators; P - M */
 void mj_drives(const qd_mj *mj, qd_mj_workspace *w);
-/* what the implicit integrators add to M */
+/* terms that the implicit integrators add to M */
 void mj_drives_implicit(const qd_mj *mj, qd_mj_workspace *w);
 /* spins.c: implicitfast's additional terms for single bodies on a free joint; fills w->spin from
  * w->a */
 void mj_spins_implicit(const qd_mj *mj, qd_mj_workspace *w);
-/* Inverts their blocks of P, which nothing couples to others, and leaves M there; 0: singular */
+/* Inverts their blocks of P, which are not coupled to others, and writes M in their place; 0:
+ * singular */
 int mj_spins_split(const qd_mj *mj, qd_mj_workspace *w);
-/* Their rows (nv, columns) of P^-1 from */
+/* Solves their rows (nv, columns): P^-1 from */
 void mj_spins_solve(const qd_mj *mj, const qd_mj_workspace *w, double *rows, const double *from,
                     int columns);
-/* 1: dof is the first of the turns of such a body */
+/* 1: dof is the first rotation of such a body */
 int mj_spins_alone(const qd_mj *mj, const qd_mj_workspace *w, int dof);
 /* derivative of an actuator's force with respect to its velocity, if it depends on it */
 double mj_drive_damping(const qd_mj *mj, int i);
@@ -156,8 +158,8 @@ void mj_equality_by_position(const qd_mj *mj, qd_mj_workspace *w, int row);
 /* The slope of the coupling polynomial of a joint or tendon. */
 double mj_follower_slope(const qd_mj *mj, int eq);
 
-/* Dofs that move either of two bodies, in w->column and, by which they do, w->moves; their count.
- */
+/* Dofs that move either of two bodies, in w->column, and which body they move, in w->moves; returns
+ * their number. */
 int mj_dofs_of_two(qd_mj_workspace *w, int body_a, int body_b);
 
 /* cholesky.c */

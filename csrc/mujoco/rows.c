@@ -1,9 +1,9 @@
-/* MuJoCo's rows: forces and their curvature, by r = J x - aref.
+/* MuJoCo's rows: forces and their curvature, as functions of r = J x - aref.
  *
- * A row's force is -r / R, of dry friction within its loss, else where it pushes. An elliptic
- * contact (normal n, tail t, both scaled: N = mu r_n, U = friction r_t, T = |U|) rests where N >=
- * mu T, sticks where mu N + T <= 0, and between costs D (N - mu T)^2 / 2, D = 1 / (R_n mu^2 (1 +
- * mu^2)). Source: MuJoCo, Computation, "Solver: primal". */
+ * A row's force is -r / R; for dry friction within its loss, for unilateral rows if it pushes. An
+ * elliptic contact (normal n, tail t, both scaled: N = mu r_n, U = friction r_t, T = |U|) is free
+ * if N >= mu T, sticks if mu N + T <= 0, and otherwise costs D (N - mu T)^2 / 2, D = 1 / (R_n mu^2
+ * (1 + mu^2)). Source: MuJoCo, Computation, "Solver: primal". */
 #include "mujoco/parts.h"
 
 static void product_row(const qd_mj *mj, int i, const double *x, double *out) {
@@ -65,7 +65,7 @@ static void evaluate_single(const qd_mj *mj, qd_mj_workspace *w, int i) {
   w->h[i] = acts ? 1.0 / R : 0.0;
 }
 
-/* The cone's wall: force and Hessian of D (N - mu T)^2 / 2. */
+/* The boundary of the cone: force and Hessian of D (N - mu T)^2 / 2. */
 static void evaluate_wall(double *f, double *H, const double *U, const double *scale, int dim,
                           double D, double T) {
   const double mu = scale[0], gap = U[0] - mu * T;
@@ -157,7 +157,7 @@ int mj_rows_compact(const qd_mj *mj, qd_mj_workspace *w, int row, int dim) {
   return count;
 }
 
-/* to += s J'H(scale J) of one block of rows, `to` with so many columns a row */
+/* to += s J'H(scale J) of one block of rows; `to` has this number of columns */
 static void add_block(const qd_mj *mj, qd_mj_workspace *w, int row, int dim, const double *scale,
                       double s, double *to, int columns) {
   const int elliptic = mj->efc_type[row] == MJ_ROW_ELLIPTIC;

@@ -1,5 +1,5 @@
 /* Six-vectors: twists (angular velocity, then linear velocity at the origin) and wrenches (moment
- * about the origin, then force). Destination first; the comment is the formula. */
+ * about the origin, then force). The destination comes first. */
 #ifndef QD_MUJOCO_SPATIAL_H
 #define QD_MUJOCO_SPATIAL_H
 
@@ -20,7 +20,7 @@ static inline double six_dot(const double x[6], const double y[6]) {
   return x[0] * y[0] + x[1] * y[1] + x[2] * y[2] + x[3] * y[3] + x[4] * y[4] + x[5] * y[5];
 }
 
-/* r = x cross y of two twists; r may be neither */
+/* r = x cross y of two twists; r must not be x or y */
 static inline void six_cross(double r[6], const double x[6], const double y[6]) {
   double other[3];
   vec3_cross(r, x, y);
@@ -29,7 +29,7 @@ static inline void six_cross(double r[6], const double x[6], const double y[6]) 
   vec3_axpy(r + 3, 1.0, other);
 }
 
-/* r = change of the wrench w if everything moves with x; r may not be w */
+/* r = change of the wrench w if it moves with x; r must not be w */
 static inline void six_cross_wrench(double r[6], const double x[6], const double w[6]) {
   double other[3];
   vec3_cross(r, x, w);
@@ -61,7 +61,7 @@ static inline void inertia_apply(double r[6], const inertia10 *inertia, const do
   vec3_axpy(r + 3, inertia->mass, x + 3);
 }
 
-/* The same about a point from which the present one is at t. */
+/* Inertia about another point, from which the present one is at t. */
 static inline void inertia_shift(inertia10 *inertia, const double t[3]) {
   const double m = inertia->mass, *h = inertia->moment;
   const double more = 2.0 * vec3_dot(h, t) + m * vec3_dot(t, t);

@@ -1,7 +1,7 @@
-/* Implicitfast on bodies that are alone on a free joint: their gyroscopic forces, too, are taken at
- * the end of the step, to first order. In world axes about the body's origin, with angular velocity
- * w and centre of mass c: m w x (w x c) and w x J w; their slope along a is m (a x (w x c) + w x (a
- * x c)) and a x Jw + w x Ja. Source: MuJoCo, Computation, "Free bodies". */
+/* Implicitfast for single bodies on a free joint: their gyroscopic forces are evaluated at the end
+ * of the step, too, to first order. In world axes about the body's origin, with angular velocity w
+ * and centre of mass c: m w x (w x c) and w x J w. Their derivatives along a are m (a x (w x c) + w
+ * x (a x c)) and a x Jw + w x Ja. Source: MuJoCo, Computation, "Free bodies". */
 #include "mujoco/parts.h"
 
 enum { FREE_DOFS = 6 };
@@ -31,7 +31,7 @@ static void slope_of(const inertia10 *inertia, const double a[3], const double b
   vec3_axpy(moment, 1.0, other);
 }
 
-/* All that is fixed to the body, about its origin. */
+/* Inertia of everything fixed to the body, about its origin. */
 static void whole_body(const qd_mj *mj, const qd_mj_workspace *w, int dof, inertia10 *out) {
   double t[3];
   memset(out, 0, sizeof *out);
@@ -72,7 +72,7 @@ static void add_body(const qd_mj *mj, qd_mj_workspace *w, int dof) {
   }
 }
 
-/* Gauss and Jordan's elimination with row pivots; 0: singular. */
+/* Gauss-Jordan elimination with row pivoting; returns 0 if singular. */
 static int invert(double A[FREE_DOFS * FREE_DOFS], double *inverse) {
   enum { N = FREE_DOFS };
   memset(inverse, 0, (size_t)(N * N) * sizeof *inverse);

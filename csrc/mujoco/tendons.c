@@ -1,14 +1,14 @@
-/* Spatial tendons, whose Jacobian J changes with q. What pulls along one with the force f acts by
- * J' f, and rows, dampers and actuators look at J x and J v. So rhs by q gets (dJ)' f and, with
- * what stands before these numbers, u_x d(J x) + u_v d(J v). J'f is that of forces on the points,
- * which go on in w->body[..].wrench, where the change of the screws is counted; here points and
- * forces change. */
+/* Spatial tendons, whose Jacobian J changes with q. A force f along a tendon acts as J' f; rows,
+ * dampers and actuators depend on J x and J v. So rhs by q receives (dJ)' f and, with their
+ * coefficients, u_x d(J x) + u_v d(J v). J'f is the effect of forces on the points, which are added
+ * to w->body[..].wrench, where the change of the screws is included; here the points and forces
+ * change. */
 #include "mujoco/parts.h"
 
 enum { WRAP_JOINT = 1, WRAP_PULLEY, WRAP_SITE, WRAP_SPHERE, WRAP_CYLINDER };
 enum { TRN_TENDON = 3 };
 
-/* ---------------------------------------------------------------- where it lies */
+/* ---------------------------------------------------------------- position */
 
 static void from_origin(double out[3], const qd_mj_workspace *w, const double *world) {
   vec3_sub(out, world, w->origin);
@@ -51,9 +51,9 @@ static strand place(const qd_mj *mj, const qd_mj_workspace *w, int tendon) {
   return s;
 }
 
-/* ---------------------------------------------------------------- what looks at it */
+/* ---------------------------------------------------------------- uses */
 
-/* What pulls along it, and u_x and u_v. */
+/* The force along a tendon, and u_x and u_v. */
 typedef struct tendon_use {
   double force, *by_x, *by_v; /* (nv) */
 } tendon_use;
@@ -96,7 +96,7 @@ static void add_actuators(const qd_mj *mj, tendon_use *use, int tendon) {
   }
 }
 
-/* What a row has of the tendon's J; 0: nothing. */
+/* Coefficient of the tendon's J in a row; 0: none. */
 static double share_of_row(const qd_mj *mj, qd_mj_workspace *w, int row, int tendon) {
   const int type = mj->efc_type[row], id = mj->efc_id[row];
   if (type == MJ_ROW_FRICTION_TENDON || type == MJ_ROW_LIMIT_TENDON) {
@@ -108,7 +108,7 @@ static double share_of_row(const qd_mj *mj, qd_mj_workspace *w, int row, int ten
     for (int p = 0; p < count; ++p) {
       w->scratch[w->column[p]] = w->compact[p];
     }
-    return dot(mj, tendon, w->scratch) < 0.0 ? -1.0 : 1.0; /* an upper limit's row is -J */
+    return dot(mj, tendon, w->scratch) < 0.0 ? -1.0 : 1.0; /* the row of an upper limit is -J */
   }
   if (type != MJ_ROW_EQUALITY || mj->eq_type[id] != MJ_EQ_TENDON) {
     return 0.0;
@@ -133,7 +133,7 @@ static void add_rows(const qd_mj *mj, qd_mj_workspace *w, tendon_use *use, int t
   }
 }
 
-/* ---------------------------------------------------------------- how it changes */
+/* ---------------------------------------------------------------- changes */
 
 static int moves(const qd_mj_workspace *w, int dof, int body) {
   int deepest = w->last_dof[body];
@@ -143,7 +143,7 @@ static int moves(const qd_mj_workspace *w, int dof, int body) {
   return deepest == dof;
 }
 
-/* The change of J x with dof k, the bodies' twists under x given, and those before it. */
+/* The change of J x (of_x) or J v with dof k. */
 static double change_along(const qd_mj_workspace *w, const strand *s, int dof, int of_x) {
   static const double still[6] = {0.0};
   const mj_dof *d = w->dof + dof;
@@ -176,7 +176,7 @@ static double change_along(const qd_mj_workspace *w, const strand *s, int dof, i
   return out[1];
 }
 
-/* rhs += the change of a force's wrenches, as points and pulls are known to move with dof k */
+/* rhs += the change of a force's wrenches, as points and pulls move with dof k */
 static void add_wrench_changes(qd_mj_workspace *w, const strand *s, int dof, double force) {
   for (int i = 0; i < s->count; ++i) {
     double pull[3], change[6], part[3];
