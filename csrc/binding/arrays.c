@@ -43,7 +43,7 @@ static int shape_check(PyArrayObject *array, const char *name, int ndim, const n
   return -1;
 }
 
-/* Whatever NumPy says about an object that is no array becomes a TypeError with our argument's
+/* Replaces NumPy's exception for an object that is not an array by a TypeError with our argument's
  * name. */
 static PyArrayObject *array_from_object(PyObject *object, const char *name) {
   PyObject *array = PyArray_FROM_O(object);
@@ -59,7 +59,7 @@ static PyArrayObject *array_from_object(PyObject *object, const char *name) {
   return NULL;
 }
 
-/* What a mask hides is not there, and a plain array would show it. */
+/* Masked arrays are refused: a plain array would contain the masked numbers. */
 static int has_mask(PyObject *object) {
   return PyArray_Check(object) && !PyArray_CheckExact(object) &&
          PyObject_HasAttrString(object, "mask");
@@ -78,7 +78,7 @@ static PyArrayObject *array_convert(PyObject *object, const char *name, int type
   }
   int kind = PyArray_TYPE(array);
   int is_real = PyTypeNum_ISINTEGER(kind) || PyTypeNum_ISFLOAT(kind);
-  /* An empty list has no type of its own: NumPy says float64. */
+  /* NumPy gives an empty list the type float64. */
   int is_int = PyTypeNum_ISINTEGER(kind) || (is_real && PyArray_SIZE(array) == 0);
   if (type == NPY_DOUBLE ? !is_real : !is_int) {
     PyErr_Format(PyExc_TypeError, "%s: expected %s, got dtype %S", name,
@@ -91,7 +91,7 @@ static PyArrayObject *array_convert(PyObject *object, const char *name, int type
     Py_DECREF(array);
     return NULL;
   }
-  if (PyArray_SIZE(array) > INT32_MAX) { /* perhaps a view without memory of its own */
+  if (PyArray_SIZE(array) > INT32_MAX) { /* it may be a view that takes little memory */
     PyErr_Format(PyExc_ValueError, "%s: %zd numbers are too many", name, PyArray_SIZE(array));
     Py_DECREF(array);
     return NULL;
@@ -127,8 +127,8 @@ PyArrayObject *array_read_int(PyObject *object, const char *name, int ndim, cons
   return (PyArrayObject *)object;
 }
 
-/* A number is NaN or infinite when all bits of its exponent are set: then one more carries into the
- * bit of the sign. Masks and sums of integers, of which every processor takes several at a time. */
+/* A number is NaN or infinite if all bits of its exponent are set; adding one then carries into the
+ * sign bit. Masks and sums of integers are vectorised on every processor. */
 static int numbers_are_finite(const double *numbers, Py_ssize_t count) {
   const uint64_t exponent = 0x7ff0000000000000u, one = 0x0010000000000000u;
   uint64_t carry = 0;
@@ -149,7 +149,7 @@ Py_ssize_t numbers_first_bad(const double *numbers, Py_ssize_t count) {
       return i;
     }
   }
-  return -1; /* another thread has written to the caller's array meanwhile */
+  return -1; /* another thread has changed the caller's array meanwhile */
 }
 
 static void bad_number_raise(const char *name, const char *index, double value) {
@@ -241,7 +241,7 @@ static int is_real_scalar(PyObject *object) {
          !is_boolean(object);
 }
 
-/* A TypeError that says what was expected and what came. */
+/* A TypeError with the expected and the actual type. */
 static int kind_raise(const char *name, const char *wanted, PyObject *object) {
   PyErr_Format(PyExc_TypeError, "%s: expected %s, got %s", name, wanted, Py_TYPE(object)->tp_name);
   return -1;

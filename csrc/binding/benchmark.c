@@ -1,4 +1,4 @@
-/* Seconds per call measured inside C, for benchmarks: what the core costs without Python. */
+/* Seconds per call measured in C, for benchmarks: the time of the core without Python. */
 #include "binding/programs/cone_call.h"
 #include "binding/step_call.h"
 

@@ -1,9 +1,9 @@
-/* Numbers of bodies: an array of all of them, or a mapping from names. */
+/* Numbers of bodies: an array for all of them, or a mapping from names. */
 #include "binding/step_call.h"
 
 #include <string.h>
 
-/* What is read: rows of `size` numbers for the bodies that the model's attribute names. */
+/* Rows of `size` numbers, for the bodies in `names`. */
 typedef struct body_rows {
   const char *argument, *kind;
   int count, size;
@@ -31,7 +31,7 @@ static int body_find(const body_rows *rows, PyObject *wanted) {
   return -1;
 }
 
-/* (name, numbers) into the body's row */
+/* Reads (name, numbers) into the body's row. */
 static int entry_read(const body_rows *rows, PyObject *item, double *out) {
   PyObject *key, *value;
   if (!PyArg_ParseTuple(item, "OO", &key, &value)) {

@@ -6,7 +6,8 @@
 
 #define FIELD_OFFSET(field) ((Py_ssize_t)offsetof(qd_contact, field))
 
-/* A contact's fields lie in the array as they lie in the C struct, so an array is one memcpy. */
+/* The fields of a contact have the same layout in the array as in the C struct, so an array is one
+ * memcpy. */
 PyArray_Descr *contact_descr_create(void) {
   PyObject *spec = Py_BuildValue(
       "{s:[ssssssssssss],s:[ssssssss(s(ii))sss],s:[nnnnnnnnnnnn],s:n}", "names", "geom_a", "geom_b",

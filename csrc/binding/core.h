@@ -1,6 +1,6 @@
-/* Common declarations of the extension qdsim._core. Floor: binding. The extension checks and
- * converts arguments, releases the GIL during the work and wraps results. It calls the public
- * header only. All mutable data is in objects or in the module state. */
+/* Common declarations of the extension qdsim._core. The extension checks and converts arguments,
+ * releases the GIL during the work and wraps results. It calls the public header only. All mutable
+ * data is in objects or in the module state. */
 #ifndef QD_BINDING_CORE_H
 #define QD_BINDING_CORE_H
 
@@ -21,7 +21,7 @@
 #include "qdsim.h"
 
 /* Free-threaded builds (3.13 on) protect lazily filled slots by the object's own lock; with the GIL
- * there is nothing to protect. */
+ * no lock is needed. */
 #ifdef Py_GIL_DISABLED
 #define OBJECT_LOCK(object) Py_BEGIN_CRITICAL_SECTION(object)
 #define OBJECT_UNLOCK() Py_END_CRITICAL_SECTION()
@@ -46,8 +46,8 @@ typedef struct core_state {
   PyObject *default_dynamic_options;
   PyArray_Descr *contact_descr;
   _Atomic uint64_t next_serial;                /* of models */
-  _Atomic(qd_thread_pool *) thread_pool;       /* NULL until the first batch */
-  _Atomic int pool_users;                      /* calls that are using it */
+  _Atomic(qd_thread_pool *) thread_pool;       /* NULL before the first batch */
+  _Atomic int pool_users;                      /* number of calls that use it */
   _Atomic(struct cone_scratch *) cone_scratch; /* of the last cone program, or NULL */
   _Atomic(struct patch_room *) patch_room;     /* of the last patch, or NULL */
   PyObject *text_native;                       /* interned attribute names */
@@ -61,7 +61,7 @@ typedef struct core_state {
 
 extern struct PyModuleDef core_module;
 core_state *core_state_of_type(PyTypeObject *type);
-/* Spreads positional and keyword arguments over out[] (count; NULL where not given). The first
+/* Distributes positional and keyword arguments over out[] (count; NULL: not given). The first
  * `positional` names may be given by position, the first `required` must be given. */
 int arguments_parse(const char *function, const char *const *names, int count, int positional,
                     int required, PyObject *const *args, Py_ssize_t arg_count, PyObject *kwnames,
@@ -125,11 +125,12 @@ typedef struct solver_info {
   int bounces, capped_rows;
   double bounce_share;
   int convex_programs;
-  int several; /* 0: the only solution; 1: perhaps others near by; 2: perhaps others far away */
+  int several; /* 0: the only solution; 1: others may be close; 2: others may be distant */
   double law_residual;
   int soft_programs, soft_unfinished;
   int derivative_exact; /* -1: no derivative was asked for */
-  PyObject *trace;      /* a qdsim.trace.Trace, or NULL; who holds the struct says whose it is */
+  PyObject *trace; /* a qdsim.trace.Trace, or NULL; whether it is owned depends on the holder of the
+                      struct */
 } solver_info;
 
 extern PyType_Spec info_type_spec;
@@ -140,7 +141,7 @@ PyObject *info_restore(PyObject *module, PyObject *args);
 
 /* ---------------------------------------------------------------- trace.c */
 
-/* Rows of a trace that there is room for. */
+/* Number of rows in a trace. */
 #define TRACE_ROWS 1000
 /* Allocates rows: -1 with an exception. trace_release frees them. */
 int trace_take_room(qd_trace *trace);
@@ -182,10 +183,10 @@ extern PyType_Spec model_type_spec;
 /* ---------------------------------------------------------------- options.c */
 
 typedef struct options_object {
-  PyObject_HEAD qd_step_options settings; /* held is NULL here: it depends on the model */
+  PyObject_HEAD qd_step_options settings; /* held is NULL here, because it depends on the model */
   PyObject *held;                         /* tuple of names */
-  PyObject *held_masks; /* {serial of a model: bytes (nv)}, filled when first needed */
-  int trace;            /* 1: single steps have a trace */
+  PyObject *held_masks;                   /* {serial of a model: bytes (nv)}, filled on demand */
+  int trace;                              /* 1: single steps have a trace */
 } options_object;
 
 extern PyType_Spec options_type_spec;
@@ -195,7 +196,7 @@ PyObject *options_dynamic_default(const core_state *state);
  * that kind. */
 options_object *options_of(const core_state *state, PyObject *argument, int dynamic,
                            PyObject **owner);
-/* *mask: new reference to the bytes (nv) of held DOFs, or NULL where nothing is held. */
+/* mask: new reference to the bytes (nv) of held DOFs, or NULL if none is held. */
 int options_held_mask(const core_state *state, options_object *options, model_object *model,
                       PyObject **mask);
 

@@ -1,7 +1,7 @@
-/* What a step failed on, in the names of its model. */
+/* The causes of a failed step, with the names of its model. */
 #include "binding/model.h"
 
-/* The name of a body or joint, or its number where the model has no names. */
+/* The name of a body or joint, or its index if the model has no names. */
 static PyObject *name_of(PyObject *model, const char *names, int index) {
   PyObject *list = PyObject_GetAttrString(model, names);
   PyObject *name = list ? PySequence_GetItem(list, index) : NULL;

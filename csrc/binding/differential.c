@@ -1,6 +1,5 @@
 /* Derivatives of a step by any of its arguments: for linearize(wrt=...), and an object that keeps a
- * step's factorisation for products with vectors. qdsim.differential makes the public face of it.
- */
+ * step's factorisation for products with vectors. qdsim.differential is its public interface. */
 #include "binding/step_call.h"
 
 #include <string.h>
@@ -49,7 +48,7 @@ int wrt_read(PyObject *argument, int by_default) {
   return wrt;
 }
 
-/* The shape of an argument into dims[3]; returns its length. */
+/* Fills dims[3] with the shape of an argument; returns its number of dimensions. */
 static int argument_shape(const qd_model *model, int argument, npy_intp *dims) {
   npy_intp size = qd_argument_size(model, argument);
   switch (argument) {
@@ -239,7 +238,7 @@ PyObject *linearize_dynamic_function(PyObject *module, PyObject *const *args, Py
 /* ---------------------------------------------------------------- the object */
 
 typedef struct differential_object {
-  PyObject_HEAD step_call call; /* with its workspace, until the object goes */
+  PyObject_HEAD step_call call; /* keeps its workspace until the object is deallocated */
   PyObject *model;              /* strong */
   PyObject *step;
 } differential_object;
@@ -267,7 +266,7 @@ PyObject *differential_function(PyObject *module, PyObject *const *args, Py_ssiz
   Py_BEGIN_ALLOW_THREADS;
   status = step_call_differentiate(&call);
   Py_END_ALLOW_THREADS;
-  call.input.start = NULL; /* its Step may go */
+  call.input.start = NULL; /* its Step may be deallocated */
   PyObject *step = step_call_check(&call, status) < 0
                        ? NULL
                        : (in[8] ? dynamic_step_create : step_create)(&call, 1);
@@ -299,8 +298,8 @@ static void differential_dealloc(PyObject *object) {
   Py_DECREF(type);
 }
 
-/* Tuple of (count, size) arrays or None -> their numbers. The module qdsim.differential has made
- * them; the check is that no other can do harm. */
+/* Reads a tuple of (count, size) arrays or None. The module qdsim.differential creates them; the
+ * check keeps other arguments from reading foreign memory. */
 static int tangents_read(const differential_object *self, PyObject *tuple, npy_intp *count,
                          const double *out[QD_ARGUMENT_COUNT]) {
   for (int i = 0; i < QD_ARGUMENT_COUNT; i++) {
@@ -334,7 +333,7 @@ static PyObject *checked(PyObject *array, const char *method) {
   return array;
 }
 
-/* All of them, checked; NULL with an exception. */
+/* A tuple of all arrays, checked; NULL with an exception. */
 static PyObject *arrays_tuple(PyObject *arrays[QD_ARGUMENT_COUNT], const char *method) {
   PyObject *out = PyTuple_New(QD_ARGUMENT_COUNT);
   for (int i = 0; out && i < QD_ARGUMENT_COUNT; i++) {

@@ -1,4 +1,4 @@
-/* The result of a second-order step: a Step with what velocities add. */
+/* The result of a second-order step: a Step with velocities, impulses and energies. */
 #include "binding/step_call.h"
 
 #include <string.h>
@@ -60,7 +60,7 @@ PyObject *dynamic_step_step(PyObject *object) { return ((dynamic_step_object *)o
 
 /* ---------------------------------------------------------------- energies */
 
-/* Computed when first asked for. -1 with an exception. */
+/* Computes the energies on first use. -1 with an exception. */
 static int energies_find(dynamic_step_object *self) {
   PyObject *q_next = PyObject_GetAttrString(self->step, "q_next");
   model_object *model = (model_object *)self->model;
@@ -81,7 +81,7 @@ static int energies_find(dynamic_step_object *self) {
   return PyErr_Occurred() ? -1 : 0;
 }
 
-/* Of both, kinetic or potential energy. */
+/* Kind of energy. */
 enum { ENERGY_TOTAL, ENERGY_KINETIC, ENERGY_POTENTIAL };
 
 static PyObject *energy_get(PyObject *object, PyObject **slot, int kind) {
@@ -132,7 +132,7 @@ static void object_dealloc(PyObject *object) {
   Py_DECREF(type);
 }
 
-/* What velocities do not add is the Step's. */
+/* Other attributes are those of the Step. */
 static PyObject *object_getattr(PyObject *object, PyObject *name) {
   PyObject *out = PyObject_GenericGetAttr(object, name);
   PyObject *step = ((dynamic_step_object *)object)->step;
@@ -147,7 +147,7 @@ static PyObject *object_getattr(PyObject *object, PyObject *name) {
     Py_XDECREF(value);
     Py_XDECREF(trace);
   } else {
-    PyErr_Restore(type, value, trace); /* names the class that was asked */
+    PyErr_Restore(type, value, trace); /* names the class of this object */
   }
   return out;
 }
@@ -224,7 +224,7 @@ static PyObject *object_reduce(PyObject *object, PyObject *unused) {
   (void)unused;
   dynamic_step_object *self = (dynamic_step_object *)object;
   PyObject *module = PyType_GetModule(Py_TYPE(object));
-  PyObject *energy = get_energy(object, NULL); /* the model does not travel */
+  PyObject *energy = get_energy(object, NULL); /* pickles do not contain the model */
   PyObject *restore =
       module && energy ? PyObject_GetAttrString(module, "_restore_dynamic_step") : NULL;
   Py_XDECREF(energy);

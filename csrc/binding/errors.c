@@ -40,7 +40,7 @@ static PyObject *join(PyObject *culprits) {
   return text;
 }
 
-/* What to do about it. */
+/* Advice on what to do. */
 static const char *advice(qd_status status, const PyObject *culprits) {
   return status == QD_INFEASIBLE && culprits
              ? " (links that overlap by design: load(..., exclude_overlaps=True); "
@@ -101,12 +101,12 @@ PyObject *status_raise(const core_state *state, const char *caller, qd_status st
   case QD_OUT_OF_MEMORY:
   case QD_OUT_OF_CAPACITY:
     return PyErr_NoMemory();
-  case QD_STOPPED: /* by a signal, whose handler has raised */
+  case QD_STOPPED: /* by a signal whose handler has raised */
     return NULL;
   case QD_BAD_ARGUMENT:
     return PyErr_Format(PyExc_ValueError, "%s: sizes or values of the arguments make no sense",
                         caller);
-  case QD_NOT_FINITE: /* the arguments were checked, so it arose on the way */
+  case QD_NOT_FINITE: /* arguments were finite, so the calculation overflowed */
     return overflow_raise(caller, culprits);
   default:
     return solver_error_raise(state, caller, status, info, culprits);

@@ -1,4 +1,4 @@
-/* SolverInfo: what the solver reports, readable from Python. */
+/* SolverInfo: the report of the solver, for Python. */
 
 #include "binding/core.h"
 
@@ -89,14 +89,14 @@ static PyObject *info_repr(PyObject *self) {
   return text;
 }
 
-/* ", 3 dropped pairs", of what is not zero. */
+/* Appends ", 3 dropped pairs" if the count is not zero. */
 static void append_count(PyObject **text, int count, const char *what) {
   if (count > 0) {
     PyUnicode_AppendAndDel(text, PyUnicode_FromFormat(", %d %s", count, what));
   }
 }
 
-/* One line of what matters; repr has all. */
+/* One line with the most important values; repr has all. */
 static PyObject *info_str(PyObject *self) {
   const solver_info *info = info_of(self);
   const qd_cone_info *cone = &info->cone;
@@ -104,7 +104,7 @@ static PyObject *info_str(PyObject *self) {
                               info->law_residual};
   double largest = 0.0;
   for (int i = 0; i < 4; ++i) {
-    largest = residuals[i] <= largest ? largest : residuals[i]; /* a NaN stays */
+    largest = residuals[i] <= largest ? largest : residuals[i]; /* keeps a NaN */
   }
   char size[32];
   PyOS_snprintf(size, sizeof size, "%.2g", largest);
@@ -154,7 +154,7 @@ static PyObject *info_reduce(PyObject *self, PyObject *unused) {
 
 PyObject *info_restore(PyObject *module, PyObject *args) {
   solver_info info;
-  int status, method = QD_METHOD_NONE; /* older ones do not say */
+  int status, method = QD_METHOD_NONE; /* older pickles do not contain it */
   qd_cone_info *cone = &info.cone;
   cone->tries = info.softened = info.bounces = info.capped_rows = info.convex_programs = 0;
   info.several = info.soft_programs = info.soft_unfinished = 0;

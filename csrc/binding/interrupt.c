@@ -4,7 +4,7 @@
 
 #define LOOK_NANOSECONDS 50000000
 
-#ifdef CLOCK_MONOTONIC_COARSE /* some milliseconds coarse, and the cheapest to read */
+#ifdef CLOCK_MONOTONIC_COARSE /* accurate to milliseconds, and the cheapest to read */
 #define LOOK_CLOCK CLOCK_MONOTONIC_COARSE
 #else
 #define LOOK_CLOCK CLOCK_MONOTONIC
@@ -16,7 +16,7 @@ static int64_t clock_now(void) {
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* The stop of the main thread. */
+/* The stop callback of the main thread. */
 static int signal_has_raised(void *context) {
   interruptible *self = context;
   if (self->has_raised || clock_now() < self->next_look) {
@@ -29,9 +29,10 @@ static int signal_has_raised(void *context) {
   return self->has_raised;
 }
 
-/* Others must not take the GIL while helpers work on what lies on their stack: when the interpreter
- * ends meanwhile, a thread that asks for the GIL never comes back. A program that has not imported
- * threading has no other threads. -1 with an exception: this runs Python, hence signal handlers. */
+/* Other threads must not take the GIL while helpers work on data on their stack: if the interpreter
+ * ends meanwhile, a thread that asks for the GIL never returns. A program that has not imported
+ * threading has no other threads. -1 with an exception: this runs Python code, hence signal
+ * handlers. */
 static int is_main_thread(const core_state *state) {
   PyObject *threading = PyImport_GetModule(state->text_threading);
   if (!threading) {

@@ -1,4 +1,4 @@
-/* Batches and solves that a signal may end: Ctrl-C, or whatever handler raises. Floor: binding. */
+/* Batches and solves that a signal may end: Ctrl-C, or any other handler that raises. */
 #ifndef QD_BINDING_INTERRUPT_H
 #define QD_BINDING_INTERRUPT_H
 
@@ -9,7 +9,7 @@ typedef struct interruptible {
   qd_batch *batch;
   PyThreadState *thread;
   int64_t next_look;          /* ns of the monotonic clock */
-  int has_raised;             /* a handler, and the exception is set */
+  int has_raised;             /* a handler has raised, and the exception is set */
   int (*stop)(void *context); /* for the options of a solve, with this struct as the context */
 } interruptible;
 

@@ -4,7 +4,7 @@
 
 typedef struct linearization_object {
   PyObject_HEAD PyObject *step;
-  PyObject *A; /* None where not asked for */
+  PyObject *A; /* None if not in wrt */
   PyObject *B;
   PyObject *derivatives; /* mapping from names in wrt to arrays */
 } linearization_object;
@@ -67,7 +67,7 @@ static PyObject *linearization_reduce(PyObject *object, PyObject *unused) {
   return Py_BuildValue("N(OOON)", restore, self->step, self->A, self->B, derivatives);
 }
 
-/* A matrix out of a pickle, frozen again; None stays None. */
+/* A matrix from a pickle, read-only again; None stays None. */
 static PyObject *matrix_restore(PyObject *object, const char *name) {
   if (object == Py_None) {
     return Py_NewRef(object);
@@ -80,7 +80,7 @@ static PyObject *matrix_restore(PyObject *object, const char *name) {
   return (PyObject *)array;
 }
 
-/* The same for all of them; A and B keep being the ones by q and u. */
+/* The same for all derivatives; A and B are those by q and u. */
 static PyObject *derivatives_restore(PyObject *given, PyObject *A, PyObject *B) {
   PyObject *out = given ? PyDict_Copy(given) : PyDict_New(), *key, *value;
   Py_ssize_t at = 0;

@@ -53,7 +53,7 @@ static int matrix_finish(const step_call *call, PyObject *array) {
   return 0;
 }
 
-/* By more than q and u: the rows of all derivatives at once. */
+/* By more than q and u: computes all derivatives at once. */
 static PyObject *linearize_by_all(step_call *call, int wrt) {
   PyObject *arrays[QD_ARGUMENT_COUNT], *out = NULL;
   if (step_call_jacobians(call, wrt, arrays) < 0) {

@@ -68,7 +68,7 @@ static workspace_entry *model_acquire(model_object *self) {
 
 /* ---------------------------------------------------------------- configurations */
 
-/* "joint 'elbow'" where the Python model knows names, "joint 3" otherwise. */
+/* "joint 'elbow'" if the Python model has names, "joint 3" otherwise. */
 static PyObject *joint_label(model_object *self, int joint) {
   PyObject *names = PyObject_GetAttrString((PyObject *)self, "joint_names");
   PyObject *name = names ? PySequence_GetItem(names, joint) : NULL;
@@ -114,7 +114,7 @@ int model_read_q(model_object *self, PyObject *argument, const char *name, doubl
   return -1;
 }
 
-/* Gives out back if its numbers are finite: finite arguments may be too large for the result. */
+/* Returns out if its numbers are finite; finite arguments may be too large for a finite result. */
 static PyObject *without_overflow(PyObject *out, const char *caller) {
   PyArrayObject *array = (PyArrayObject *)out;
   if (!out || numbers_first_bad(PyArray_DATA(array), PyArray_SIZE(array)) < 0) {
@@ -258,7 +258,7 @@ static PyObject *model_mass_matrix(PyObject *object, PyObject *q) {
   return without_overflow(out, "mass_matrix");
 }
 
-/* Rows (n, nq) of doubles; lengths of each, and slopes or moments, where wanted. */
+/* Tendon lengths for rows q (n, nq), and Jacobians or moments if wanted. */
 static int tendons_fill(model_object *self, workspace_entry *entry, const double *q, npy_intp rows,
                         double *lengths, double *matrices, int moments) {
   for (npy_intp i = 0; i < rows; i++) {
@@ -311,7 +311,7 @@ static PyObject *model_tendons(PyObject *object, PyObject *const *args, Py_ssize
   return out;
 }
 
-/* q and v into the entry of a call, and a into tau if asked for. NULL with an exception. */
+/* Reads q and v into an entry, and a into its tau if wanted. NULL with an exception. */
 static workspace_entry *state_read(model_object *self, const char *name, int with_a,
                                    PyObject *const *args, Py_ssize_t arg_count, PyObject *kwnames) {
   static const char *const names[] = {"q", "v", "a"};

@@ -1,4 +1,4 @@
-/* The Python object that owns a qd_model. Floor: binding. */
+/* The Python object that owns a qd_model. */
 #ifndef QD_BINDING_MODEL_H
 #define QD_BINDING_MODEL_H
 
@@ -7,8 +7,8 @@
 
 struct model_object {
   PyObject_HEAD qd_model *model; /* NULL until __init__ has run; never changes afterwards */
-  _Atomic int is_ready;          /* set last: all of the object can be read */
-  uint64_t serial;               /* unlike the address, never reused */
+  _Atomic int is_ready;          /* set last: the whole object can be read */
+  uint64_t serial;               /* unlike an address, never reused */
   int nq, nv, nu;
   int body_count, joint_count, geom_count, pair_count, constraint_count, tendon_count, mocap_count;
   int soft_pair_count;
@@ -19,7 +19,7 @@ struct model_object {
   int32_t *joint_q; /* first index in q */
   int32_t *joint_v; /* first index in v */
   workspace_pool pool;
-  _Atomic(qd_batch *) batch; /* idle scratch of a batch, or NULL; taken and put back whole */
+  _Atomic(qd_batch *) batch; /* idle scratch of a batch, or NULL; exchanged atomically */
 };
 
 /* The argument as an initialised model, or NULL with TypeError / RuntimeError. Borrowed. */

@@ -32,17 +32,16 @@ typedef enum count_kind {
 
 typedef struct spec_field {
   const char *name;
-  int type; /* NPY_INT32 or NPY_DOUBLE */
-  count_kind
-      count;     /* what the first axis counts; the first field of a kind says how many there are */
-  int tail[2];   /* further axes, 0 where there is none */
-  size_t offset; /* of the pointer in qd_model_spec */
+  int type;         /* NPY_INT32 or NPY_DOUBLE */
+  count_kind count; /* the size of the first axis; the first field of a kind determines it */
+  int tail[2];      /* further axes, 0: none */
+  size_t offset;    /* of the pointer in qd_model_spec */
 } spec_field;
 
 #define FIELD(name, type, count, tail0, tail1)                                                     \
   {#name, type, count, {tail0, tail1}, offsetof(qd_model_spec, name)}
 
-/* joint_type comes before default_q: it says how long q is. */
+/* joint_type comes before default_q, because it determines the length of q. */
 static const spec_field spec_fields[] = {
     FIELD(body_parent, NPY_INT32, COUNT_BODY, 0, 0),
     FIELD(body_pos, NPY_DOUBLE, COUNT_BODY, 3, 0),
@@ -146,8 +145,8 @@ static const spec_field spec_fields[] = {
 
 typedef struct spec_reader {
   qd_model_spec spec;
-  PyArrayObject *arrays[SPEC_FIELD_COUNT]; /* what the pointers of spec point into */
-  npy_intp counts[COUNT_KIND_COUNT];       /* -1: not known yet */
+  PyArrayObject *arrays[SPEC_FIELD_COUNT]; /* arrays to which the pointers of spec point */
+  npy_intp counts[COUNT_KIND_COUNT];       /* -1: not yet known */
   npy_intp nq;
 } spec_reader;
 
@@ -250,7 +249,7 @@ static int spec_read(spec_reader *reader, PyObject *dict) {
   return 0;
 }
 
-/* Remembers where each joint lies in q and v: error messages and held joints need it. */
+/* Stores the position of each joint in q and v, for error messages and held joints. */
 static int model_copy_joints(model_object *self, const qd_model_spec *spec) {
   size_t count = (size_t)spec->joint_count;
   int32_t *block = PyMem_Calloc(4 * count + 1, sizeof *block);
@@ -309,7 +308,7 @@ static int model_fill_from(model_object *self, const qd_model_spec *spec) {
 int model_fill(model_object *self, PyObject *spec) {
   spec_reader reader;
   memset(&reader, 0, sizeof reader);
-  PyObject *dict = PyDict_Copy(spec); /* ours alone: other threads may change the argument */
+  PyObject *dict = PyDict_Copy(spec); /* a private copy: other threads may change the argument */
   int result = dict ? spec_read(&reader, dict) : -1;
   if (result == 0) {
     result = model_fill_from(self, &reader.spec);

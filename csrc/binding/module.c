@@ -29,7 +29,7 @@ static const char *status_name(int i) { return qd_status_name((qd_status)i); }
 
 static const char *parameter_name(int i) { return qd_parameter_name((qd_parameter)i); }
 
-/* The tuple of the names 0, ..., count - 1 as an attribute of the module. */
+/* Adds the tuple of the names 0, ..., count - 1 as an attribute of the module. */
 static int names_add(PyObject *module, const char *attribute, int count,
                      const char *(*name_of)(int)) {
   PyObject *names = PyTuple_New(count);
@@ -108,7 +108,7 @@ static int constants_make(PyObject *module, core_state *state) {
 }
 
 static int module_exec(PyObject *module) {
-  /* the slot below forbids it to interpreters of their own GIL, and only from 3.12 on */
+  /* the slot below forbids only interpreters with their own GIL, and only from 3.12 on */
   if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
     PyErr_SetString(PyExc_ImportError,
                     "qdsim._core: cannot be used in subinterpreters, as NumPy has one state per "
@@ -169,8 +169,8 @@ static int module_clear(PyObject *module) {
   return 0;
 }
 
-/* A daemon thread that was inside a batch when the interpreter ended never comes back for the GIL:
- * the pool that it uses stays. */
+/* If a daemon thread was inside a batch when the interpreter ended, it never gets the GIL back, so
+ * the pool that it uses must stay. */
 static void module_free(void *module) {
   core_state *state = PyModule_GetState(module);
   if (state) {

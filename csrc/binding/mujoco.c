@@ -1,9 +1,9 @@
-/* Derivatives of MuJoCo's step: its arrays, read in place through its own Python objects. */
+/* Derivatives of MuJoCo's step: its arrays are read in place through its own Python objects. */
 #include "binding/core.h"
 
 #include <stddef.h>
 
-/* An attribute and where its address goes. */
+/* An attribute, and where its address is stored. */
 typedef struct field {
   const char *name;
   size_t offset; /* in qd_mj */
@@ -77,7 +77,7 @@ static const field MODEL_FIELDS[] = {
     FIELD(jnt_actfrclimited, NPY_BOOL),
 };
 
-/* These stay where they are as long as the MjData lives. */
+/* These keep their addresses as long as the MjData lives. */
 static const field DATA_FIELDS[] = {
     FIELD(qpos, NPY_DOUBLE),
     FIELD(qvel, NPY_DOUBLE),
@@ -107,7 +107,7 @@ static const field DATA_FIELDS[] = {
     FIELD(M, NPY_DOUBLE),
 };
 
-/* These lie in the arena: they move with every mj_forward. */
+/* These are in the arena, and move with every mj_forward. */
 static const field ARENA_FIELDS[] = {
     FIELD(efc_type, NPY_INT32),  FIELD(efc_id, NPY_INT32),      FIELD(efc_J, NPY_DOUBLE),
     FIELD(efc_pos, NPY_DOUBLE),  FIELD(efc_margin, NPY_DOUBLE), FIELD(efc_frictionloss, NPY_DOUBLE),
@@ -120,7 +120,7 @@ static const field SPARSE_FIELDS[] = {
     FIELD(efc_J_colind, NPY_INT32),
 };
 
-/* Of mjContact, by the stride of its array. */
+/* Fields of mjContact, with the stride of its array. */
 enum { CONTACT_FIELD_COUNT = 8 };
 static const field CONTACT_FIELDS[CONTACT_FIELD_COUNT] = {
     {"dist", offsetof(qd_mj, contact_dist), NPY_DOUBLE},
@@ -135,7 +135,7 @@ static const field CONTACT_FIELDS[CONTACT_FIELD_COUNT] = {
 
 #define COUNT(table) ((int)(sizeof(table) / sizeof *(table)))
 
-/* New reference to an array of this type, or NULL with TypeError. */
+/* New reference to an array attribute of this type, or NULL with TypeError. */
 static PyArrayObject *attribute_array(PyObject *owner, const char *name, int type) {
   PyObject *value = PyObject_GetAttrString(owner, name);
   if (value != NULL && (!PyArray_Check(value) || PyArray_TYPE((PyArrayObject *)value) != type)) {
@@ -146,7 +146,7 @@ static PyArrayObject *attribute_array(PyObject *owner, const char *name, int typ
   return (PyArrayObject *)value;
 }
 
-/* Addresses of what the owner's arrays show; the owner keeps it. */
+/* Stores the addresses of the owner's arrays; the owner keeps them alive. */
 static int fields_read(PyObject *owner, const field *fields, int count, qd_mj *mj) {
   for (int i = 0; i < count; i++) {
     PyArrayObject *array = attribute_array(owner, fields[i].name, fields[i].type);
@@ -185,12 +185,12 @@ static int columns_read(PyObject *owner, const char *name, int32_t *out) {
   return 0;
 }
 
-/* ---------------------------------------------------------------- what is kept of a model */
+/* ---------------------------------------------------------------- data of a model */
 
 static const char PLAN_NAME[] = "qdsim._core.mujoco_plan";
 
 typedef struct mujoco_plan {
-  qd_mj mj; /* its part of the model */
+  qd_mj mj; /* the model's part */
   qd_mj_meshes *meshes;
 } mujoco_plan;
 
@@ -257,16 +257,16 @@ PyObject *mujoco_plan_function(PyObject *Py_UNUSED(module), PyObject *args) {
   return capsule != NULL || PyErr_Occurred() ? capsule : PyErr_NoMemory();
 }
 
-/* ---------------------------------------------------------------- what is kept of a data */
+/* ---------------------------------------------------------------- data of an MjData */
 
 static const char VIEW_NAME[] = "qdsim._core.mujoco_view";
 
 enum { SIZE_COUNT = 5 };
 
 typedef struct mujoco_view {
-  qd_mj mj;                                     /* its part of the data, but for the arena */
-  int64_t size[SIZE_COUNT];                     /* of some arrays, by which models are told apart */
-  int contacts_known;                           /* whether the next one is */
+  qd_mj mj;                 /* the data's part, without the arena */
+  int64_t size[SIZE_COUNT]; /* sizes of some arrays, to recognise another model */
+  int contacts_known;       /* 1: contact_field is filled */
   ptrdiff_t contact_field[CONTACT_FIELD_COUNT]; /* bytes from the first */
   _Atomic(qd_mj_workspace *) workspace;         /* of the last call, or NULL */
 } mujoco_view;
@@ -304,7 +304,7 @@ PyObject *mujoco_view_function(PyObject *Py_UNUSED(module), PyObject *data) {
   return capsule;
 }
 
-/* -1 with ValueError: the data is of a model with other sizes. */
+/* -1 with ValueError if the data belongs to a model with other sizes. */
 static int data_fits(const mujoco_view *view, const qd_mj *mj) {
   const int64_t expected[SIZE_COUNT] = {mj->nq, 6 * mj->nv, mj->nu, 3 * mj->nbody, 3 * mj->ngeom};
   for (int i = 0; i < SIZE_COUNT; i++) {
@@ -360,7 +360,7 @@ static int options_read(PyObject *model, qd_mj *mj) {
   return status < 0 || PyErr_Occurred() ? -1 : 0;
 }
 
-/* Where the fields of contacts are: looked up with the first contacts, then by their distances. */
+/* Finds the fields of contacts: looked up with the first contacts, then by their offsets. */
 static int contacts_read(PyObject *data, mujoco_view *view, qd_mj *mj) {
   PyObject *contacts = PyObject_GetAttrString(data, "contact");
   if (contacts == NULL) {
@@ -392,7 +392,7 @@ static int contacts_read(PyObject *data, mujoco_view *view, qd_mj *mj) {
   return status;
 }
 
-/* What of mj is the data's. */
+/* Fills the data's part of mj. */
 static int data_read(PyObject *data, mujoco_view *view, int sparse, qd_mj *mj) {
   for (int i = 0; i < COUNT(DATA_FIELDS); i++) {
     const size_t at = DATA_FIELDS[i].offset;
@@ -436,7 +436,7 @@ static int changes_read(PyObject *object, qd_mj_change **out, int *count) {
   return 0;
 }
 
-/* (A, B), or the numbers of contacts that are not known. */
+/* Returns (A, B), or the indices of contacts whose derivatives are not known. */
 static PyObject *linearize_run(const mujoco_plan *plan, mujoco_view *view, const qd_mj *mj,
                                int count, const qd_mj_change *changes) {
   const int state = (int)(2 * mj->nv + mj->na);

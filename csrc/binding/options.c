@@ -1,11 +1,11 @@
-/* _core.StepOptions: qd_step_options behind a qdsim.Options, and the DOFs that its names hold. */
+/* _core.StepOptions: the qd_step_options of a qdsim.Options, and the DOFs of its held names. */
 #include "binding/core.h"
 #include "binding/model.h"
 
 #include <math.h>
 #include <string.h>
 
-/* More models than this with one Options that holds joints: the cache starts again. */
+/* The cache of held masks is cleared when one Options has this number of models. */
 #define HELD_MASKS_MAX 64
 
 /* ---------------------------------------------------------------- life */
@@ -146,7 +146,7 @@ static void hold_joint(const model_object *model, int joint, char *mask) {
   memset(mask + first, 1, (size_t)(end - first));
 }
 
-/* *index of the last of `count` names that is the wanted one, -1 where none is. */
+/* index: the last of `count` names that equals the wanted one, -1 if none does. */
 static int find_name(PyObject *names, int count, PyObject *wanted, int *index) {
   *index = -1;
   for (int i = 0; i < count; i++) {
@@ -161,7 +161,7 @@ static int find_name(PyObject *names, int count, PyObject *wanted, int *index) {
   return 0;
 }
 
-/* Marks the DOFs of the joint, or of all joints of the body, of this name. 0: no such name. */
+/* Marks the DOFs of the joint, or of all joints of the body, with this name. 0: no such name. */
 static int hold_name(const model_object *model, PyObject *joint_names, PyObject *body_names,
                      PyObject *wanted, char *mask) {
   int as_joint, as_body;
@@ -217,7 +217,7 @@ static PyObject *held_mask_create(const core_state *state, const options_object 
   return mask;
 }
 
-/* New reference, or NULL, with an error only where one is set. */
+/* New reference, or NULL, which is an error only if an exception is set. */
 static PyObject *dict_get(PyObject *dict, PyObject *key) {
   PyObject *value = NULL;
 #if PY_VERSION_HEX >= 0x030d0000

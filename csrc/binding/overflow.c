@@ -1,9 +1,9 @@
-/* Which argument made numbers overflow. */
+/* Finds the argument that made numbers overflow. */
 #include "binding/core.h"
 
 #include <math.h>
 
-/* Smaller numbers make nothing overflow by themselves. */
+/* Smaller numbers alone cause no overflow. */
 #define LARGE 1e30
 
 void largest_note(largest_number *found, const char *name, const double *numbers,

@@ -67,7 +67,7 @@ typedef struct patch_room {
   int polygons, vertices;
 } patch_room;
 
-/* What is asked: two fields, or a soft pair of a model. */
+/* A query: two fields, or a soft pair of a model. */
 typedef struct patch_query {
   const qd_field *a, *b;
   double pose_a[7], pose_b[7];
@@ -90,7 +90,7 @@ static qd_status query_run(patch_query *query, qd_patch *patch, const patch_room
 
 /* ---------------------------------------------------------------- room for polygons */
 
-/* Polygons for which there is room at first, and corners of each. */
+/* Initial number of polygons, and corners of each. */
 #define FIRST_POLYGONS 500
 #define CORNERS_EACH 6
 
@@ -117,7 +117,8 @@ static patch_room *room_make(int polygons, int vertices) {
   return NULL;
 }
 
-/* Without the GIL; QD_OUT_OF_MEMORY too. If there was too little room, a second run has enough. */
+/* Runs without the GIL; may return QD_OUT_OF_MEMORY. If the capacity is too small, a second run has
+ * enough. */
 static qd_status patch_find(patch_query *query, qd_patch *patch, patch_room **room) {
   if (!*room) {
     *room = room_make(FIRST_POLYGONS, FIRST_POLYGONS * CORNERS_EACH);
@@ -135,12 +136,12 @@ static qd_status patch_find(patch_query *query, qd_patch *patch, patch_room **ro
 
 /* ---------------------------------------------------------------- patches */
 
-/* Bytes that may be written to: arrays over them belong to the caller. */
+/* Writable bytes: arrays over them belong to the caller. */
 static PyObject *bytes_of(const void *data, size_t size) {
   return PyByteArray_FromStringAndSize(size > 0 ? data : "", (Py_ssize_t)size);
 }
 
-/* An array that is the caller's to write to. */
+/* Makes an array writable for the caller. */
 static PyObject *given_away(PyObject *array) {
   if (array) {
     PyArray_ENABLEFLAGS((PyArrayObject *)array, NPY_ARRAY_WRITEABLE);
@@ -148,7 +149,7 @@ static PyObject *given_away(PyObject *array) {
   return array;
 }
 
-/* room: NULL if the polygons are not asked for. */
+/* room: NULL if the polygons are not wanted. */
 static PyObject *patch_result(const qd_patch *patch, const patch_room *room) {
   const size_t polygons = room ? (size_t)patch->polygon_count : 0;
   const size_t vertices = room ? (size_t)patch->vertex_count : 0;
@@ -183,7 +184,7 @@ static PyObject *query_answer(core_state *state, patch_query *query, int with_po
   return result;
 }
 
-/* Position and unit quaternion; None: at the origin. */
+/* Reads a position and a unit quaternion; None: the origin. */
 static int pose_read(PyObject *object, const char *name, double pose[7]) {
   if (object == Py_None) {
     memset(pose, 0, 7 * sizeof *pose);

@@ -1,4 +1,4 @@
-/* Where functions find the module's state, and how they read their arguments. */
+/* Access to the module's state, and parsing of arguments. */
 #include "binding/core.h"
 
 core_state *core_state_of_type(PyTypeObject *type) {

@@ -1,4 +1,4 @@
-/* step() and step_dynamic(): one quasi-dynamic step, one of second order. */
+/* step() and step_dynamic(): one quasi-dynamic step, and one second-order step. */
 #include "binding/docstrings.h"
 #include "binding/step_call.h"
 
@@ -25,7 +25,7 @@ const char step_doc[] =
     "    A Step: `q_next` (nq), contacts with forces, limit and actuator forces, "
     "`info`.\n\n" DOC_RAISES;
 
-/* A warning where the step corrects deep penetrations at once. -1 if warnings are errors. */
+/* Warns if the step corrects deep penetrations at once. -1 if warnings are errors. */
 static int warn_of_depth(const step_call *call) {
   const int count = call->result.deep_contacts;
   if (count == 0) {

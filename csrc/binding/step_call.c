@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* 1 if some contact gives way along its normal. */
+/* 1 if some contact is compliant along its normal. */
 static int contacts_give(const qd_model *model, const qd_step_options *settings) {
   const double *own = qd_parameter_values(model, QD_PARAMETER_PAIR_COMPLIANCE);
   int found = settings->contact_compliance > 0.0;
@@ -12,8 +12,8 @@ static int contacts_give(const qd_model *model, const qd_step_options *settings)
   return found;
 }
 
-/* MuJoCo's contacts of quasi-dynamic steps creep against their damping; those of second-order steps
- * do not bounce. */
+/* In quasi-dynamic steps MuJoCo's contacts creep against their damping, so they need some; in
+ * second-order steps they do not bounce. */
 static int pairs_check(const step_call *call) {
   static const char *const messages[2] = {
       "contacts: 'mujoco' needs damping in solref (and solreffriction): contacts of "
@@ -101,7 +101,8 @@ int step_call_bristles(step_call *call, PyObject *bristles) {
   return 0;
 }
 
-/* MuJoCo's own step, of a model whose file has what it is without: -1 with a ValueError. */
+/* MuJoCo's own step: -1 with a ValueError if the model's file contains features that it leaves out.
+ */
 static int likeness_check(const step_call *call) {
   if (!call->settings.dynamic || call->settings.contacts != QD_CONTACTS_MUJOCO) {
     return 0;
@@ -148,7 +149,7 @@ int step_call_configure(step_call *call, const core_state *state, const char *na
   return 0;
 }
 
-/* Where inputs are read from and results go. */
+/* Sets the arrays for inputs and results. */
 static void use_entry(step_call *call, workspace_entry *entry) {
   call->entry = entry;
   call->input = (qd_step_input){.q = entry->q, .u = entry->u};
@@ -160,7 +161,7 @@ static void use_entry(step_call *call, workspace_entry *entry) {
   call->result.actuator_force = entry->actuator_force;
 }
 
-/* What a step need not be given: 0, or -1 with an error. */
+/* Reads the optional inputs of a step: 0, or -1 with an error. */
 static int read_optional(step_call *call, const core_state *state, PyObject *model, PyObject *tau,
                          PyObject *wrench, PyObject *mocap) {
   workspace_entry *entry = call->entry;
@@ -226,8 +227,8 @@ int step_call_begin(step_call *call, const core_state *state, const char *name, 
   return 0;
 }
 
-/* 1 if the workspace was too small and has grown: *status is the attempt's, then that of growing.
- */
+/* 1 if the workspace was too small and has grown. *status: status of the attempt; afterwards, of
+ * the growth. */
 static int should_repeat(const step_call *call, qd_status *status) {
   if (*status != QD_OUT_OF_CAPACITY) {
     return 0;

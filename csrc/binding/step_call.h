@@ -1,5 +1,5 @@
 /* Common code of step, linearize and their benchmark: arguments, the work without the GIL, results.
- * Floor: binding. */
+ */
 #ifndef QD_BINDING_STEP_CALL_H
 #define QD_BINDING_STEP_CALL_H
 
@@ -13,28 +13,27 @@ typedef struct step_call {
   options_object *options;  /* borrowed, or owned through options_owner */
   PyObject *options_owner;  /* strong or NULL */
   PyObject *held;           /* bytes, strong, or NULL */
-  workspace_entry *entry;   /* ours until step_call_end */
+  workspace_entry *entry;   /* owned until step_call_end */
   qd_step_input input;      /* points into the entry */
-  qd_step_start start;      /* points into the warm start's Step, which the caller holds */
+  qd_step_start start;      /* points into the warm start's Step, which the caller keeps alive */
   qd_step_options settings; /* the options with this model's held mask */
   qd_step_result result;    /* filled by step_call_run, points into the entry */
   qd_trace trace;           /* its own rows, if the options ask for a trace */
 } step_call;
 
-/* Model and options only, no workspace. -1 with an exception, and then nothing is left to end.
- * options may be NULL. */
+/* Reads only model and options, without a workspace. -1 with an exception, and then nothing is left
+ * to end. options may be NULL. */
 int step_call_configure(step_call *call, const core_state *state, const char *name, PyObject *model,
                         PyObject *options, int dynamic);
-/* -1 with an exception, and then nothing is left to end. options and what follows may be NULL; v is
- * of the second-order step, NULL for the other one. */
+/* -1 with an exception, and then nothing is left to end. options and the following arguments may be
+ * NULL; v belongs to the second-order step, and is NULL for the quasi-dynamic step. */
 int step_call_begin(step_call *call, const core_state *state, const char *name, PyObject *model,
                     PyObject *q, PyObject *v, PyObject *u, PyObject *options, PyObject *tau,
                     PyObject *wrench, PyObject *mocap);
-/* -1 with an exception where the law of patches has no derivatives though they are wanted, or a
- * state that nothing keeps. */
+/* -1 with an exception if derivatives are wanted that the law of patches does not have. */
 int patch_law_check(const step_call *call, int derivatives);
-/* -1 with an exception, and then nothing is left to end: where there are no derivatives; bristles
- * (None, NULL: as they are) that are no array of the right shape. */
+/* -1 with an exception, and then nothing is left to end: if there are no derivatives; if bristles
+ * (None, NULL: zero) are not an array of the right shape. */
 int step_call_derivatives(step_call *call);
 int step_call_bristles(step_call *call, PyObject *bristles);
 /* One qd_step, or qd_linearize into A and B (NULL: not wanted); grows the workspace as needed.
@@ -46,7 +45,7 @@ qd_status step_call_linearize_dynamic(step_call *call, double *const of_q[QD_ARG
                                       double *const of_v[QD_ARGUMENT_COUNT]);
 /* -1 with an exception unless status is QD_OK and all results are finite. */
 int step_call_check(const step_call *call, qd_status status);
-/* Its trace is a new reference; -1 with an exception if a requested derivative is missing. */
+/* Its trace is a new reference; -1 with an exception if it cannot be created. */
 int step_call_info(const step_call *call, int with_derivative, solver_info *info);
 void step_call_end(step_call *call);
 
@@ -65,23 +64,23 @@ int mocap_read(const model_object *model, PyObject *model_argument, PyObject *mo
 int wrench_read(const core_state *state, const model_object *model, PyObject *model_argument,
                 PyObject *wrench, double *out);
 
-/* warm_start.c: a Step, or a Linearization's, as a guess, used in place. TypeError, or ValueError
- * if it is another model's. */
+/* warm_start.c: the Step, or that of a Linearization, as a guess that is used in place. TypeError;
+ * ValueError if it belongs to another model. */
 int step_start_of(const step_call *call, PyObject *warm_start, qd_step_start *out);
 /* The same for this call; NULL, None: none. -1 with an exception, and then nothing is left to end.
  */
 int step_call_start(step_call *call, PyObject *warm_start);
 
-/* step_object.c: a Step with copies of the results; what one holds; 1 if the contacts are of pairs
- * that the model has. */
+/* step_object.c: a Step with copies of the results; the guess in a Step; 1 if all contacts belong
+ * to pairs and bodies of the model. */
 PyObject *step_create(const step_call *call, int with_derivative);
 int step_start_read(const step_call *call, PyObject *step, qd_step_start *out);
-/* dynamic_step.c: the same of the second-order step; the Step inside, borrowed. */
+/* dynamic_step.c: the same for the second-order step; the Step in it, borrowed. */
 PyObject *dynamic_step_create(const step_call *call, int with_derivative);
 PyObject *dynamic_step_step(PyObject *dynamic_step);
 int contacts_fit(const model_object *model, const qd_contact *contacts, npy_intp count);
 
-/* linearization_object.c: derivatives is a dict that nobody else holds; its Step, borrowed. */
+/* linearization_object.c: derivatives is a dict without other references; its Step, borrowed. */
 PyObject *linearization_create(const core_state *state, PyObject *step, PyObject *A, PyObject *B,
                                PyObject *derivatives);
 PyObject *linearization_step(PyObject *linearization);

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* All numbers lie behind the object in one allocation; an attribute becomes an array when it is
- * first read, and stays that array. */
+/* All numbers follow the object in one allocation. An attribute becomes an array when it is first
+ * read, and stays that array. */
 typedef struct step_object {
   PyObject_VAR_HEAD solver_info info;
   int nq, nv, nu, constraint_count, tendon_count, contact_count;
@@ -135,7 +135,7 @@ static void step_dealloc(PyObject *object) {
   Py_DECREF(type);
 }
 
-/* What is in the slot, or NULL without an error. */
+/* The content of the slot, or NULL without an error. */
 static PyObject *slot_read(PyObject *object, PyObject **slot) {
   PyObject *out;
   OBJECT_LOCK(object);
@@ -146,8 +146,8 @@ static PyObject *slot_read(PyObject *object, PyObject **slot) {
   return out;
 }
 
-/* Puts a new array (stolen; NULL: none) into the slot, and gives back what is there: another
- * thread may have been faster. */
+/* Puts a new array (stolen; NULL: none) into the slot, and returns the slot's content: another
+ * thread may have filled it first. */
 static PyObject *slot_fill(PyObject *object, PyObject **slot, PyObject *array) {
   PyObject *out;
   if (!array) {
@@ -169,7 +169,7 @@ static PyObject *lazy_vector(PyObject *object, PyObject **slot, const double *nu
   return out ? out : slot_fill(object, slot, array_from_numbers(numbers, count));
 }
 
-/* Booleans, read-only. */
+/* Read-only booleans. */
 static PyObject *marks_from_numbers(const double *numbers, int count) {
   npy_intp shape[1] = {count};
   PyObject *array = PyArray_SimpleNew(1, shape, NPY_BOOL);
@@ -296,10 +296,10 @@ static int constraint_force_read(step_object *self, PyObject *matrix) {
   return result;
 }
 
-/* The arrays of a step's pickle, in the order of its arguments. */
+/* The arrays in a step's pickle, in the order of its arguments. */
 enum { Q_NEXT, DELTA, LIMIT, CONSTRAINT, TENDON, ACTUATOR, LIMITED, PICKLED };
 
-/* An empty step of the arrays' lengths. */
+/* An empty step with the arrays' lengths. */
 static step_object *step_like(core_state *state, PyObject *const array[PICKLED], npy_intp nc) {
   int length[PICKLED];
   for (int i = 0; i < PICKLED; ++i) {

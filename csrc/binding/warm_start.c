@@ -1,4 +1,4 @@
-/* Earlier steps as guesses. */
+/* Reads earlier steps as guesses. */
 #include "binding/step_call.h"
 
 int step_start_of(const step_call *call, PyObject *warm_start, qd_step_start *out) {

@@ -1,4 +1,4 @@
-/* Workspaces of one model, lent to one thread at a time. Floor: binding. */
+/* Workspaces of one model, lent to one thread at a time. */
 #ifndef QD_BINDING_WORKSPACE_POOL_H
 #define QD_BINDING_WORKSPACE_POOL_H
 
@@ -6,8 +6,8 @@
 
 #include "qdsim.h"
 
-/* A workspace and the vectors of one call: the caller's arrays are copied here first, so another
- * thread that writes to them during the call cannot change what was checked. */
+/* A workspace and the vectors of one call. The caller's arrays are copied here first, so that
+ * another thread that writes to them during the call cannot change checked numbers. */
 typedef struct workspace_entry {
   struct workspace_entry *next;
   qd_workspace *workspace;

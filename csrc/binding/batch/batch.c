@@ -35,7 +35,7 @@ static const char *const BATCH_NAMES[] = {
     "parameters", "out",     "threads", "wrt", "contacts", "warm_start", "bristles"};
 enum { BATCH_ARGUMENTS = sizeof(batch_job) / sizeof(PyObject *) };
 
-/* What qdsim.batch calls the derivative by an argument. */
+/* The name of the derivative by an argument in qdsim.batch. */
 static const char *derivative_name(int argument) {
   return argument == QD_BY_Q ? "A" : (argument == QD_BY_U ? "B" : qd_argument_name(argument));
 }

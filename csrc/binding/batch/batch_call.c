@@ -147,7 +147,7 @@ int batch_begin(batch_call *call, core_state *state, const char *name, PyObject 
     return -1;
   }
   if (step_call_configure(&call->step, state, name, model, options, dynamic) < 0) {
-    memset(&call->step, 0, sizeof call->step); /* it has ended itself */
+    memset(&call->step, 0, sizeof call->step); /* it has released everything */
     return -1;
   }
   call->state = state;
@@ -173,7 +173,7 @@ static const double *row_of(const double *rows, int64_t i, ptrdiff_t stride, int
   return rows ? rows + i * stride + step * step_stride : NULL;
 }
 
-/* Which of the numbers of the failed sample made others overflow. */
+/* Describes the number that made the failed sample overflow. */
 static PyObject *overflow_of(const batch_call *call, int64_t i, int64_t step) {
   const qd_batch_input *in = &call->input;
   const qd_step_input input = {
@@ -231,8 +231,8 @@ int out_check(PyObject *out) {
   return -1;
 }
 
-/* The array of this name in out, if it can be written to as it is, whatever its shape; NULL without
- * an error if there is none. qdsim.batch hands over nothing else. */
+/* The array of this name in out, if it has the right size and can be written to; NULL without an
+ * error if there is none. qdsim.batch gives no other arrays. */
 static PyObject *array_given(PyObject *out, const char *name, int type, npy_intp size) {
   PyObject *array = out == Py_None ? NULL : PyDict_GetItemString(out, name);
   if (!array) {

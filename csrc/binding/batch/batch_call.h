@@ -1,5 +1,5 @@
 /* Common code of batches of steps, rollouts and distances: rows of samples in, results by name out.
- * Floor: binding. */
+ */
 #ifndef QD_BINDING_BATCH_CALL_H
 #define QD_BINDING_BATCH_CALL_H
 
@@ -17,34 +17,35 @@ typedef struct batch_call {
   batch_start start;
 } batch_call;
 
-/* Threads and the model's scratch of a batch; calls at the same time make their own. */
+/* Threads, and the model's scratch of a batch; simultaneous calls create their own. */
 qd_thread_pool *thread_pool_of(core_state *state);
 qd_batch *batch_acquire(model_object *model);
 void batch_release(model_object *model, qd_batch *batch);
 
-/* -1 with an exception; end it in any case. */
+/* Returns -1 with an exception; batch_end must be called in any case. */
 int batch_begin(batch_call *call, core_state *state, const char *name, PyObject *model,
                 PyObject *options, PyObject *threads, int dynamic);
 void batch_end(batch_call *call);
 
-/* The last dimension is contiguous and the others step by whole doubles; strides of an array
- * without elements mean nothing. */
+/* 1 if the last dimension is contiguous and the other strides are multiples of a double. Strides of
+ * an array without elements do not matter. */
 int strides_fit(PyArrayObject *array);
-/* Rows (count, width) of doubles. qdsim.batch hands over nothing else. */
+/* Rows (count, width) of doubles. qdsim.batch gives no other arrays. */
 const double *rows_read(PyObject *object, const char *name, npy_intp *count, int width,
                         ptrdiff_t *stride);
-/* Velocities of the second-order step: rows, or None of the other one. -1 with an exception. */
+/* Velocities of the second-order step: rows, or None in the quasi-dynamic step. -1 with an
+ * exception. */
 int velocities_read(batch_call *call, PyObject *v, const char *name, npy_intp *count);
 /* Stretches of bristles: rows, or None. -1 with an exception. */
 int bristles_read(batch_call *call, PyObject *bristles, npy_intp *count);
-/* Whether the steps have bristles, whose stretches are among the results. */
+/* Whether the steps have bristles, which are then among the results. */
 int has_bristles(const batch_call *call);
 /* courses.c: u, and tau, wrench and mocap or None, of rollouts (samples, steps, width). */
 int courses_read(batch_call *call, PyObject *u, PyObject *tau, PyObject *wrench, PyObject *mocap,
                  npy_intp *step_count);
 /* Parameters of the samples: None, or a tuple with rows or None for each qd_parameter. */
 int parameters_read(batch_call *call, PyObject *object);
-/* feedback.c: arrays of commands that react, which it keeps alive. */
+/* feedback.c: arrays of a feedback, kept alive during the call. */
 enum { FEEDBACK_ARRAYS = 8 };
 
 typedef struct feedback_arrays {
@@ -52,20 +53,22 @@ typedef struct feedback_arrays {
   qd_feedback values;
 } feedback_arrays;
 
-/* The input's feedback from a dict, or none from None; -1 with an exception. End it in any case. */
+/* Reads the input's feedback from a dict or None; -1 with an exception. feedback_end must be called
+ * in any case. */
 int feedback_read(feedback_arrays *feedback, batch_call *call, PyObject *object,
                   npy_intp step_count);
-/* The commands among the results, if there is a feedback. */
+/* Creates the commands among the results, if there is a feedback. */
 void feedback_commands_create(feedback_arrays *feedback, const batch_call *call, PyObject *results,
                               npy_intp step_count);
 void feedback_end(feedback_arrays *feedback);
-/* A dict of arrays to write results into, or None. */
+/* Checks a dict of arrays for the results, or None; -1 with an exception. */
 int out_check(PyObject *out);
-/* Puts the array of `out` or a new one (count, rows, columns; -1: not there) into the dict of
- * results, and gives its data. NULL with an exception, or after one. */
+/* Puts the array of `out`, or a new one (count, rows, columns; -1: no such dimension), into the
+ * dict of results, and returns its data. NULL with an exception, or after an earlier one. */
 void *result_create(PyObject *results, PyObject *out, const char *name, int type, npy_intp count,
                     npy_intp rows, npy_intp columns);
-/* The results with one more, whose reference is taken; NULL and no results without a value. */
+/* Adds `value`, whose reference is stolen, to the results. Without a value, returns NULL and
+ * releases the results. */
 PyObject *results_finish(PyObject *results, const char *name, PyObject *value);
 /* A dict of sample, step, info and culprits of the first failed sample, or None. */
 PyObject *failure_report(const batch_call *call, int with_derivative);

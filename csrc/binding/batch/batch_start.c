@@ -1,7 +1,7 @@
-/* Guesses of a batch: one Step for all samples, or what an earlier batch has given each. */
+/* Guesses of a batch: one Step for all samples, or the results of an earlier batch for each. */
 #include "binding/batch/batch_start.h"
 
-/* An array of the given type and size, C-contiguous; its numbers. */
+/* The numbers of a C-contiguous array of this type and size. */
 static void *numbers_read(PyObject *object, int type, npy_intp size) {
   PyArrayObject *array = (PyArrayObject *)object;
   if (PyArray_Check(object) && PyArray_TYPE(array) == type && PyArray_SIZE(array) == size &&
@@ -12,7 +12,7 @@ static void *numbers_read(PyObject *object, int type, npy_intp size) {
   return NULL;
 }
 
-/* 1 if the places of the contacts ascend from 0 to the number of contacts. */
+/* 1 if the start indices of the contacts ascend from 0 to the number of contacts. */
 static int places_fit(const int64_t *start, npy_intp count, npy_intp contact_count) {
   if (start[0] != 0 || start[count] != contact_count) {
     return 0;
@@ -25,8 +25,8 @@ static int places_fit(const int64_t *start, npy_intp count, npy_intp contact_cou
   return 1;
 }
 
-/* (contact_start, contacts, delta, limit_force, constraint_force, tendon_force) of as many samples.
- */
+/* Reads (contact_start, contacts, delta, limit_force, constraint_force, tendon_force) of `count`
+ * samples. */
 static int rows_read(batch_start *self, const step_call *call, PyObject *object, npy_intp count) {
   const model_object *model = call->model;
   const npy_intp nv = model->nv, nf = QD_CONSTRAINT_FORCE * model->constraint_count;

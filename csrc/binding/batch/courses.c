@@ -1,7 +1,7 @@
-/* What rollouts are given in every step. */
+/* Inputs of rollouts for every step. */
 #include "binding/batch/batch_call.h"
 
-/* (samples, steps, width); *step_count -1: not known yet */
+/* (samples, steps, width); *step_count -1: not yet known */
 static const double *course_read(const batch_call *call, PyObject *object, const char *name,
                                  int width, npy_intp *step_count, ptrdiff_t *stride,
                                  ptrdiff_t *step) {

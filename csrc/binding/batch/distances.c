@@ -1,4 +1,4 @@
-/* Distances of all pairs, and when they meet: rows that Python has prepared ->
+/* Distances of all pairs, and meetings of bodies along lines: rows from Python ->
  * qd_pair_distances_batch, qd_meetings_batch. */
 #include "binding/batch/batch_call.h"
 

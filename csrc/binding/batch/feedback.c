@@ -1,4 +1,4 @@
-/* Commands of rollouts that react: a dict of arrays -> qd_feedback. */
+/* Feedback of rollouts: a dict of arrays -> qd_feedback. */
 #include "binding/batch/batch_call.h"
 
 enum { FEEDBACK_NEEDED = 5 };

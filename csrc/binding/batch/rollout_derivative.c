@@ -40,7 +40,7 @@ typedef struct derivative_call {
   int wrt;
 } derivative_call;
 
-/* Numbers of an argument of all steps of a sample. */
+/* Number of entries of an argument over all steps of a sample. */
 static npy_intp size_of(const derivative_call *call, int argument) {
   const model_object *model = call->batch.step.model;
   if (argument == QD_BY_Q) {

@@ -1,4 +1,4 @@
-/* What policies are told and what their actions bring: a view in a capsule, and rows of samples ->
+/* Observations and rewards of policies: a view in a capsule, and rows of samples ->
  * qd_observe_batch, qd_judge. */
 #include "binding/batch/batch_call.h"
 
@@ -34,7 +34,7 @@ static int are_within(const int32_t *numbers, int count, int least, int below) {
   return 1;
 }
 
-/* Columns are -1 or 0, 1, 2 and so on in this order; their count. -1: they are not. */
+/* Returns the number of columns if they are -1 or 0, 1, 2, ... in this order; else -1. */
 static int columns_count(const int32_t *column, int size) {
   int count = 0;
   for (int i = 0; i < size; i++) {
@@ -60,7 +60,7 @@ static int view_check(qd_view *view, const model_object *model, int size) {
   return 0;
 }
 
-/* Arrays of one length, with the pointers into them. */
+/* Reads the arrays, checks their lengths, and sets the view's pointers. */
 static int view_read(view_object *own, PyObject *const given[VIEW_ARRAYS]) {
   static const char *const names[] = {"coordinate", "turns", "tip",   "joint",
                                       "column",     "half",  "middle"};
@@ -125,7 +125,7 @@ PyObject *view_create_function(PyObject *module, PyObject *args) {
   return capsule;
 }
 
-/* A new array (count, columns), its numbers at *data. */
+/* A new array (count, columns); *data: its numbers. */
 static PyObject *rows_create(npy_intp count, npy_intp columns, double **data) {
   const npy_intp shape[2] = {count, columns};
   PyObject *array = PyArray_SimpleNew(2, shape, NPY_DOUBLE);
@@ -195,7 +195,7 @@ PyObject *observe_function(PyObject *module, PyObject *args) {
   return observe_run(state, model, threads, &own->view, &in);
 }
 
-/* The data of a contiguous array of a type and `size` numbers; NULL with an exception. */
+/* The data of a contiguous array of this type and size; NULL with an exception. */
 static const void *plain_data(PyObject *object, const char *name, int type, npy_intp size) {
   PyArrayObject *array = (PyArrayObject *)object;
   if (!PyArray_Check(object) || PyArray_TYPE(array) != type || !PyArray_IS_C_CONTIGUOUS(array) ||

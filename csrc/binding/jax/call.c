@@ -1,13 +1,13 @@
 /* XLA's calls of rollouts and of their pullbacks: typed handlers of its foreign function interface,
- * in plain C. They hold no lock of Python and touch no object of it.
+ * in plain C. They take no lock of Python and use no Python object.
  *
- * Arguments: q (..., nq), u (..., steps, nu), and what the attribute `given` (bits of qd_argument)
- * has besides, in their order: tau and wrench (..., steps, size), v (..., nv) of second-order
- * steps, parameters (..., size). Of the pullback besides: the path (..., steps + 1, nq), of
- * second-order steps (..., steps + 1, nq + nv) with the velocities behind, the status (...) and the
- * cotangent of the path. Leading dimensions are those of q, or such that each row serves as many
- * samples in a row. Results: the path and the status; or the gradients, in the order of the
- * arguments. */
+ * Arguments: q (..., nq), u (..., steps, nu), and those in the attribute `given` (bits of
+ * qd_argument), in their order: tau and wrench (..., steps, size), v (..., nv) of second-order
+ * steps, parameters (..., size). The pullback also has: the path (..., steps + 1, nq), of
+ * second-order steps (..., steps + 1, nq + nv) with the velocities at the end, the status (...) and
+ * the cotangent of the path. Leading dimensions are those of q, or such that each row serves the
+ * same number of successive samples. Results: the path and the status; or the gradients, in the
+ * order of the arguments. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,10 +23,10 @@ typedef struct xla_call {
   XLA_FFI_CallFrame *frame;
   jax_handle *handle;
   int64_t given;
-  int next; /* argument to be read */
+  int next; /* index of the next argument */
   int64_t sample_count, step_count;
   qd_batch_input input;
-  XLA_FFI_Error *error; /* of what went wrong first */
+  XLA_FFI_Error *error; /* the first error */
   void *blocks[BLOCKS_MAX];
   int block_count;
 } xla_call;
@@ -83,7 +83,7 @@ static int is_float(const XLA_FFI_Buffer *buffer) {
   return buffer->dtype == XLA_FFI_DataType_F64 || buffer->dtype == XLA_FFI_DataType_F32;
 }
 
-/* Copies rows of `size` numbers as doubles, each `each` times. */
+/* Copies rows of `size` numbers as doubles, each row `each` times. */
 static void rows_widen(const XLA_FFI_Buffer *buffer, int64_t rows, int64_t size, int64_t each,
                        double *out) {
   const double *wide = buffer->dtype == XLA_FFI_DataType_F64 ? buffer->data : NULL;
@@ -96,7 +96,8 @@ static void rows_widen(const XLA_FFI_Buffer *buffer, int64_t rows, int64_t size,
   }
 }
 
-/* Rows of `size` doubles, one for every sample, or (stride 0) one for all. NULL after an error. */
+/* Rows of `size` doubles, one for every sample, or (stride 0) one for all samples. NULL after an
+ * error. */
 static const double *rows_take(xla_call *call, int64_t size, ptrdiff_t *stride) {
   const XLA_FFI_Buffer *buffer = argument_take(call);
   if (!buffer) {
@@ -128,7 +129,8 @@ static XLA_FFI_Buffer *result_take(xla_call *call, int index) {
   return call->frame->rets.rets[index];
 }
 
-/* Where to write a result of so many doubles: itself, or a block that result_put narrows. */
+/* The memory for a result of `size` doubles: the result itself, or a block that result_put narrows.
+ */
 static double *result_begin(xla_call *call, int index, int64_t size) {
   XLA_FFI_Buffer *buffer = result_take(call, index);
   if (!buffer) {
@@ -169,7 +171,7 @@ static int64_t attribute_read(xla_call *call, const char *name) {
   return 0;
 }
 
-/* Numbers of an argument of all steps of a sample. */
+/* Number of entries of an argument over all steps of a sample. */
 static int64_t argument_size(const xla_call *call, int argument) {
   if (argument == QD_BY_Q) {
     return qd_model_nq(call->handle->model);
@@ -178,7 +180,7 @@ static int64_t argument_size(const xla_call *call, int argument) {
   return argument < QD_BY_PARAMETER && argument != QD_BY_V ? call->step_count * size : size;
 }
 
-/* Numbers of a velocity in a path, 0 of quasi-dynamic steps. */
+/* Size of a velocity in a path, 0 for quasi-dynamic steps. */
 static int64_t path_nv(const xla_call *call) {
   return call->handle->options.dynamic ? qd_model_nv(call->handle->model) : 0;
 }
@@ -245,7 +247,7 @@ static void parameter_read(xla_call *call, int argument) {
   }
 }
 
-/* Reads what both calls have in common. */
+/* Reads the arguments that both calls have. */
 static int call_begin(xla_call *call, XLA_FFI_CallFrame *frame) {
   memset(call, 0, sizeof *call);
   call->frame = frame;
@@ -305,13 +307,13 @@ static void batch_give_back(xla_call *call, qd_batch *batch) {
   qd_batch_destroy(atomic_exchange(&call->handle->batch, batch));
 }
 
-/* The oldest minor version of XLA's interface in which everything that is used here is as it is now
- * (jax 0.5). */
+/* The oldest minor version of XLA's interface in which everything used here is the same as now (jax
+ * 0.5). */
 #define OLDEST_MINOR 1
 
 /* If XLA asks for the version of its interface that the handler needs, answers and returns 1. XLA
- * refuses handlers of a newer version than its own, and in time of much older ones: the answer is
- * its own version, within those that the handler knows. */
+ * refuses handlers of a newer version than its own, and may refuse much older ones, so the answer
+ * is XLA's own version, within the range that the handler supports. */
 static int metadata_answer(XLA_FFI_CallFrame *frame) {
   if (!frame->extension_start || frame->extension_start->type != XLA_FFI_Extension_Metadata) {
     return 0;
@@ -337,7 +339,7 @@ static void states_join(double *state, int64_t rows, int64_t nq, int64_t nv, con
   }
 }
 
-/* The other way round. */
+/* The inverse of states_join. */
 static void states_split(const double *state, int64_t rows, int64_t nq, int64_t nv, double *q,
                          double *v) {
   for (int64_t i = 0; i < rows; i++) {
@@ -373,7 +375,7 @@ static void rollout_run(xla_call *call) {
   result_put(call, 0, path, size);
 }
 
-/* Samples that have failed pull nothing back. */
+/* Clears the gradients of failed samples. */
 static void clear_failed(const xla_call *call, const int32_t *status, double *gradient,
                          int64_t size) {
   for (int64_t i = 0; i < call->sample_count; i++) {
@@ -459,7 +461,7 @@ const char jax_targets_doc[] =
 PyObject *jax_targets_function(PyObject *module, PyObject *args) {
   (void)module;
   (void)args;
-  /* ISO C knows no pointer to a function as a void *; POSIX does */
+  /* in ISO C, a pointer to a function is not a void *; in POSIX it is */
   XLA_FFI_Handler *handlers[] = {rollout_handler, pullback_handler};
   void *pointers[2];
   memcpy(pointers, handlers, sizeof pointers);

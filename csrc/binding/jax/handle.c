@@ -4,7 +4,7 @@
 
 #include "binding/batch/batch_call.h"
 
-/* XLA hands its calls no state of ours: the list has to be found without a module. */
+/* XLA passes no state of ours to its calls, so the list must be found without a module. */
 static _Atomic(jax_handle *) handles;
 
 jax_handle *jax_handle_find(int64_t number) {
@@ -59,9 +59,9 @@ PyObject *jax_handle_function(PyObject *module, PyObject *args) {
                          .marks = marks,
                          .threads = threads,
                          .pool = pool};
-  atomic_fetch_add(&state->pool_users, 1); /* a program may run when the interpreter ends */
+  atomic_fetch_add(&state->pool_users, 1); /* a program may run while the interpreter ends */
   Py_INCREF(model);
-  /* with `held` and `options_owner`, which the settings point into, and which are not let go */
+  /* keeps `held` and `options_owner`, to which the settings point */
   handle_publish(handle);
   return PyLong_FromLongLong(handle->number);
 }

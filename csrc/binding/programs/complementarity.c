@@ -1,5 +1,5 @@
-/* _solve_lcp, _solve_mlcp, _solve_coulomb: complementarity problems on their own. Python's
- * qdsim.complementarity checks what a user may give, and raises. */
+/* _solve_lcp, _solve_mlcp, _solve_coulomb: complementarity problems. Python's qdsim.complementarity
+ * checks the user's arguments, and raises. */
 #include "binding/interrupt.h"
 
 #include <time.h>
@@ -34,20 +34,20 @@ static void arrays_clear(PyArrayObject **arrays, int count) {
   }
 }
 
-/* What the three say of how it went: (status, ...). */
+/* The report (status, ...) of the linear solvers. */
 static PyObject *lcp_report(const qd_lcp_info *info, double seconds) {
   return Py_BuildValue("(siiiOdd)", qd_status_name(info->status), info->pivots,
                        info->refactorizations, info->tries, info->ended_on_ray ? Py_True : Py_False,
                        info->residual, seconds);
 }
 
-/* A solve that a signal may end, and how long it takes. */
+/* A solve that a signal may end, and its time. */
 typedef struct solve_timer {
   interruptible work;
   struct timespec begin;
 } solve_timer;
 
-/* Fills a solver's options: its stop, and what that is about. */
+/* Sets the stop callback in a solver's options. */
 static int solve_begin(solve_timer *timer, PyObject *module, int (**stop)(void *context),
                        void **context) {
   if (interruptible_begin(&timer->work, PyModule_GetState(module), NULL) != QD_OK) {
@@ -217,7 +217,7 @@ PyObject *coulomb_solve_function(PyObject *module, PyObject *args) {
     return vectors_release(out, 2);
   }
   for (int i = 0; i < repeat && info.status != QD_STOPPED;
-       ++i) { /* all of it, as a caller with another W each time has it */
+       ++i) { /* with a new workspace each time, like a caller with different W */
     qd_coulomb_workspace *workspace = qd_coulomb_workspace_create(&problem);
     if (workspace) {
       qd_coulomb_solve(workspace, &options, &problem, data(out[0]), data(out[1]), &info);

@@ -1,4 +1,4 @@
-/* The numbers of a cone program: Q, b, G, g, C, c, and whether Q is a cost. */
+/* Reads the numbers of a cone program, Q, b, G, g, C, c, and checks that Q is a cost. */
 #include "binding/programs/cone_call.h"
 
 const char *const cone_array_names[CONE_ARRAYS] = {
@@ -9,7 +9,7 @@ PyArrayObject *cone_vector_read(PyObject *object, const char *name) {
   return array_read_finite(object, name, 1, &any);
 }
 
-/* Without rows, an empty array of any shape will do. */
+/* Without rows, an empty array of any shape is accepted. */
 static int matrix_read(cone_call *call, int which, PyObject *object, npy_intp rows,
                        npy_intp columns) {
   const npy_intp shape[2] = {rows, columns};
@@ -24,7 +24,7 @@ static int matrix_read(cone_call *call, int which, PyObject *object, npy_intp ro
     PyErr_Format(PyExc_ValueError, "%s: %zd x %zd numbers are too many", name, rows, columns);
     return -1;
   }
-  /* G is large, and the solver looks at its numbers anyway */
+  /* G is large, and the solver checks its numbers */
   call->arrays[which] = (which == CONE_G ? array_read : array_read_finite)(object, name, 2, shape);
   return call->arrays[which] ? 0 : -1;
 }
@@ -74,7 +74,7 @@ int cone_arrays_read(cone_call *call, const cone_arguments *in) {
   return -1;
 }
 
-/* The smallest eigenvalue, for a message. */
+/* Raises an error with the smallest eigenvalue. */
 static int indefinite_raise(PyArrayObject *Q) {
   PyObject *module = PyImport_ImportModule("numpy.linalg");
   PyObject *values = module ? PyObject_CallMethod(module, "eigvalsh", "O", Q) : NULL;

@@ -1,4 +1,4 @@
-/* One call: the program that was given, and a workspace for it. */
+/* One call: its program, and a workspace for it. */
 #include "binding/programs/cone_call.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ void cone_scratch_destroy(cone_scratch *scratch) {
   PyMem_RawFree(scratch);
 }
 
-/* The module's, if nobody else has it and it fits exactly; or a new one. */
+/* The module's workspace, if it is idle and fits exactly; otherwise a new one. */
 static cone_scratch *scratch_acquire(core_state *state, const qd_cone_program *program) {
   const int n = program->variable_count, m = program->row_count, p = program->equality_count;
   cone_scratch *scratch = atomic_exchange(&state->cone_scratch, NULL);
@@ -40,7 +40,7 @@ static void scratch_release(core_state *state, cone_scratch *scratch) {
 }
 
 static const double *numbers_of(const cone_call *call, int i) {
-  static const double none = 0.0; /* a matrix without rows */
+  static const double none = 0.0; /* for a matrix without rows */
   return call->arrays[i] ? PyArray_DATA(call->arrays[i]) : &none;
 }
 

@@ -1,4 +1,4 @@
-/* What solve_cone_program and its benchmark share. Floor: binding. */
+/* Common code of solve_cone_program and its benchmark. */
 #ifndef QD_BINDING_PROGRAMS_CONE_CALL_H
 #define QD_BINDING_PROGRAMS_CONE_CALL_H
 
@@ -20,27 +20,27 @@ enum {
   CONE_ARRAYS
 };
 
-/* A workspace with the sizes that it is laid out for; a module keeps one between calls. */
+/* A workspace and the sizes for which it is laid out; the module keeps one between calls. */
 typedef struct cone_scratch {
   qd_cone_workspace *workspace;
   int variables, rows, equalities;
-  int is_soft; /* for one program whose rows give way */
+  int is_soft; /* for one program with compliant rows */
 } cone_scratch;
 
 void cone_scratch_destroy(cone_scratch *scratch);
 
 typedef struct cone_call {
   core_state *state;
-  PyArrayObject *arrays[CONE_ARRAYS]; /* NULL where not given */
+  PyArrayObject *arrays[CONE_ARRAYS]; /* NULL: not given */
   int *cones;                         /* kinds, then rows */
-  double *targets;                    /* of every cone, where one number is given for all */
-  double *soft;                       /* compliances and limits of rows, one after the other */
+  double *targets;                    /* one per cone, if one number is given for all */
+  double *soft;                       /* compliances and limits of rows, in turn */
   qd_cone_program program;            /* points into these */
   cone_scratch *scratch;
 } cone_call;
 
-/* What is given; from C on it may be None or NULL. -1 with an exception, and then nothing is left
- * to end. */
+/* The arguments; from C on they may be None or NULL. cone_call_begin returns -1 with an exception,
+ * and then nothing is left to end. */
 typedef struct cone_arguments {
   PyObject *Q, *b, *G, *g, *cones, *C, *c, *target_mu;
   PyObject *compliance, *compliance_eq, *lower, *upper;
@@ -48,10 +48,10 @@ typedef struct cone_arguments {
 
 extern const char *const cone_array_names[CONE_ARRAYS];
 
-/* Whether an optional argument is there. */
+/* Whether an optional argument is given. */
 static inline int is_given(PyObject *object) { return object && object != Py_None; }
 
-/* Parts of the program into call->program and what it points to; 0, or -1 with an exception. */
+/* Read parts of the program into call->program and its arrays; 0, or -1 with an exception. */
 PyArrayObject *cone_vector_read(PyObject *object, const char *name);
 int cone_arrays_read(cone_call *call, const cone_arguments *in);
 int cone_cost_check(const cone_call *call);

@@ -1,4 +1,4 @@
-/* The cones of a program, and how far each is to be smoothed. */
+/* The cones of a program, and the smoothing of each. */
 #include "binding/programs/cone_call.h"
 
 #include <float.h>
@@ -23,7 +23,7 @@ static int kind_read(PyObject *object, const char *name, int *kind) {
   return 0;
 }
 
-/* What most callers give: 1 and the entry; 0 for anything else. */
+/* Reads the most frequent kind of entry and returns 1; 0 for any other. */
 static int entry_is_plain(PyObject *entry, int rows, int *kind, int *dim) {
   if (!PyTuple_CheckExact(entry) || PyTuple_GET_SIZE(entry) != 2) {
     return 0;
@@ -46,7 +46,7 @@ static int entry_is_plain(PyObject *entry, int rows, int *kind, int *dim) {
   return 1;
 }
 
-/* Any entry, with what is wrong with it. */
+/* Reads any entry, or raises an error about it. */
 static int entry_read(PyObject *entry, Py_ssize_t i, int rows, int *kind, int *dim) {
   char name[40];
   PyOS_snprintf(name, sizeof name, "cones[%zd]", i);
@@ -65,7 +65,7 @@ static int entry_read(PyObject *entry, Py_ssize_t i, int rows, int *kind, int *d
   return bad ? -1 : 0;
 }
 
-/* Kinds and rows of the cones, which are as many as the rows of G in all. */
+/* Kinds and rows of the cones, whose sum must be the number of rows of G. */
 int cone_list_read(cone_call *call, PyObject *object) {
   qd_cone_program *program = &call->program;
   PyObject *list = PyUnicode_Check(object) ? NULL : PySequence_Fast(object, "");
@@ -117,7 +117,7 @@ static int target_raise(double value) {
   return -1;
 }
 
-/* The same for every cone, in memory of the call; *found stays NULL for zero. */
+/* The same target for every cone, in memory of the call; *found stays NULL for zero. */
 static int same_target(cone_call *call, PyObject *object, const double **found) {
   const size_t count = (size_t)call->program.cone_count;
   double one;
@@ -157,7 +157,7 @@ static int target_of_each(cone_call *call, PyObject *object, const double **foun
   return 0;
 }
 
-/* One number, or one per cone; the program has none where all are zero. */
+/* One number, or one per cone; the program has no targets if all are zero. */
 int cone_targets_read(cone_call *call, PyObject *object) {
   qd_cone_program *program = &call->program;
   const double *found = NULL;

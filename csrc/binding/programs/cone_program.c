@@ -1,7 +1,7 @@
-/* The cone solver on its own: qdsim.solve_cone_program. */
+/* The cone solver for qdsim.solve_cone_program. */
 #include "binding/programs/cone_call.h"
 
-/* The argument with the largest number, as status_raise takes it. */
+/* The argument with the largest number, for status_raise. */
 static PyObject *overflowing(const cone_call *call) {
   largest_number found = {NULL, 0, 0.0};
   for (int i = 0; i < CONE_ARRAYS; ++i) {
@@ -13,8 +13,7 @@ static PyObject *overflowing(const cone_call *call) {
   return largest_describe(&found);
 }
 
-/* (x, dual, dual_eq) of an earlier solution into the arrays that the answer goes into; None:
- * nothing. */
+/* Copies (x, dual, dual_eq) of an earlier solution into the arrays of the answer; None: nothing. */
 static int start_read(PyObject *start, PyObject *const to[3]) {
   if (!is_given(start)) {
     return 0;

@@ -1,9 +1,9 @@
-/* Rows of a program that give way: compliances, and the limits of intervals. */
+/* Compliant rows of a program, and the limits of intervals. */
 #include "binding/programs/cone_call.h"
 
 #include <float.h>
 
-/* Row r of the intervals, in the program. */
+/* Index in the program of row r of the intervals. */
 static int interval_row(const qd_cone_program *program, npy_intp r) {
   int row = 0;
   for (int k = 0; k < program->cone_count; row += program->cone_dim[k++]) {
@@ -25,7 +25,7 @@ static npy_intp interval_rows(const qd_cone_program *program) {
   return rows;
 }
 
-/* One number or `count`, -1 with an exception; NaN is one. out (count) */
+/* Reads one number, or `count`, into out (count); -1 with an exception. Accepts NaN. */
 static int numbers_read(cone_call *call, int which, PyObject *object, npy_intp count,
                         const char *of_what, double *out) {
   const char *name = cone_array_names[which];
@@ -65,7 +65,7 @@ static int number_raise(int which, npy_intp i, const char *wanted, double value)
   return -1;
 }
 
-/* NULL where not given. */
+/* found stays NULL if not given. */
 static int compliance_read(cone_call *call, int which, PyObject *object, npy_intp count,
                            const char *of_what, double *out, const double **found) {
   if (!is_given(object)) {
@@ -83,7 +83,8 @@ static int compliance_read(cone_call *call, int which, PyObject *object, npy_int
   return 0;
 }
 
-/* The limits of the intervals' rows, to where these stand; nothing is read elsewhere. */
+/* Writes the limits of the intervals' rows at the indices of these rows; other entries are not
+ * read. */
 static int limit_read(cone_call *call, int which, PyObject *object, double *scratch, double *out) {
   const npy_intp count = interval_rows(&call->program);
   if (!is_given(object)) {

@@ -1,5 +1,5 @@
-/* _solve_ocp_qp: optimal control problems on their own. Python's qdsim.ocp checks what a user may
- * get wrong and says it well; the checks here keep memory safe. */
+/* _solve_ocp_qp: optimal control problems. Python's qdsim.ocp checks the user's arguments with good
+ * messages; the checks here keep memory safe. */
 #include "binding/interrupt.h"
 
 #include <time.h>
@@ -59,7 +59,7 @@ static void ocp_call_end(ocp_call *call) {
   }
 }
 
-/* Which sizes each array has: T stages, x states, u inputs. */
+/* Shape of each array: T stages, x states, u inputs. */
 static const char *const ocp_shapes[OCP_ARRAYS] = {
     [OCP_A] = "Txx",       [OCP_B] = "Txu",      [OCP_C] = "Tx",        [OCP_X_FIRST] = "x",
     [OCP_U_BEFORE] = "u",  [OCP_Q] = "Txx",      [OCP_LINEAR_Q] = "Tx", [OCP_R] = "Tuu",
@@ -67,7 +67,7 @@ static const char *const ocp_shapes[OCP_ARRAYS] = {
     [OCP_X_UPPER] = "Tx",  [OCP_U_LOWER] = "Tu", [OCP_U_UPPER] = "Tu",  [OCP_D_LOWER] = "Tu",
     [OCP_D_UPPER] = "Tu"};
 
-/* The sizes of a problem from B; they keep every product of counts within an int. */
+/* Reads the sizes of a problem from B; the limits keep every product of counts within an int. */
 static int ocp_sizes_read(ocp_call *call, PyObject *B) {
   const npy_intp any[3] = {-1, -1, -1}, most = 1 << 13;
   if (!(call->in[OCP_B] = array_read(B, "B", 3, any))) {
