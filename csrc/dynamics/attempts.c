@@ -53,10 +53,11 @@ static int may_soften(const step_call *s, qd_status status) {
 }
 
 /* Changes for a step without a solution, in this order. Constraints may differ in their last
- * digits. Linearisation errors in penetrations may be larger than friction lets the contacts open
- * (a joint whose links slide on each other faster than they separate), so shallow ones may only not
- * deepen. If infeasibility is not proven, rows may be violated slightly. If nothing helps, rows
- * soften if the options allow it, with all contacts in the working set, also those of later rounds.
+ * digits. Linearisation errors may leave penetrations that friction does not let the contacts open
+ * (a joint whose links slide on each other faster than they separate), so shallow ones are not
+ * resolved, but may not deepen. If infeasibility is not proven, rows may be violated slightly. If
+ * nothing helps, rows soften if the options allow it, with all contacts in the working set, also
+ * those of later rounds.
  */
 static const struct {
   const char *name;

@@ -21,8 +21,8 @@ qd_status law_soften(qd_workspace *w, island *one, const qd_step_options *option
 /* Writes the report of the law into the result; NULL: none yet. */
 void law_report(const island *one, qd_step_result *result);
 
-/* conic_sensitivity_prepare and _solve of the island's solution. transposed: of d_stationarity =
- * -y alone, the z, mu and nu that conic.h tells of. */
+/* conic_sensitivity_prepare and _solve of the island's solution. transposed: only
+ * d_stationarity = -y is given, and the solution is z, mu and nu (conic.h). */
 qd_status law_sensitivity_prepare(problem *p, island *one, int *exact);
 void law_sensitivity_solve(problem *p, island *one, int transposed, const conic_change *change);
 

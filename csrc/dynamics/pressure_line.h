@@ -6,12 +6,12 @@
 #include "dynamics/workspace.h"
 
 /* The slope of a program's cost along its step: at the beginning, and the contribution at the end
- * of the multipliers of guards (contacts that limit the depth of pairs). Of islands with soft pairs
- * in range. */
+ * of the multipliers of guards (contacts that limit the depth of pairs). Sums over islands with
+ * soft pairs in range. */
 typedef struct slope {
   double own;     /* step'Q step, without the pairs */
-  double pairs;   /* the same of the pairs */
-  double load;    /* of the pairs at the beginning, times the step */
+  double pairs;   /* step'Q step of the pairs */
+  double load;    /* load of the pairs at the beginning, times the step */
   double bounded; /* <= 0 */
 } slope;
 

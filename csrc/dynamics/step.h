@@ -26,7 +26,7 @@ static inline int step_failed(qd_status status) {
   return status != QD_OK && status != QD_OUT_OF_CAPACITY;
 }
 
-/* Whether a program is infeasible, or no solution was found. */
+/* Whether a program is infeasible, or no solution of it was found. */
 static inline int step_contradicts(qd_status status, const qd_step_options *options) {
   return status == QD_INFEASIBLE || status == QD_NUMERICAL_TROUBLE ||
          (status == QD_ITERATION_LIMIT && options->iteration_limit >= MEANT_ITERATIONS);
@@ -37,7 +37,7 @@ static inline int step_lets_go(qd_status status) {
   return status == QD_UNBOUNDED || status == QD_NOT_UNIQUE;
 }
 
-/* Whether that is possible: methods may also fail if it is nearly so. */
+/* Whether some motion may be unbounded or not unique; methods may also fail if it is nearly so. */
 static inline int step_is_vague(qd_status status) {
   return step_lets_go(status) || status == QD_NUMERICAL_TROUBLE || status == QD_ITERATION_LIMIT;
 }
@@ -73,10 +73,10 @@ void begin_contacts(const qd_model *model, qd_workspace *workspace, const qd_ste
 
 /* ---- infeasibility_report.c */
 
-/* From the multipliers of an island that is infeasible. */
+/* Lists the causes from the multipliers of an infeasible island. */
 void culprits_of_contradiction(const qd_model *model, const qd_workspace *w, const island *one,
                                qd_step_result *result);
-/* From a direction (variables of the island) that nothing resists. */
+/* Lists the bodies that move along a direction (variables of the island) without resistance. */
 void culprits_of_motion(const qd_model *model, const qd_workspace *w, const island *one,
                         const double *direction, qd_step_result *result);
 

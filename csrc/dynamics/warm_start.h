@@ -13,7 +13,7 @@ typedef struct warm_start {
   const qd_step_start *from; /* NULL: no guess */
   int *match;                /* (contacts) the start's contact, -1: none */
   int matched;               /* number of contacts of the list that were matched */
-  int goes_on;               /* 1: the guess is the last solution of this step: */
+  int goes_on;               /* 1: the guess is the last solution of this step, in `found` */
   qd_step_start found;
 } warm_start;
 
@@ -25,7 +25,7 @@ void warm_start_choose(const warm_start *w, const qd_model *model, working_set *
 /* From now on the guess is the solution of the last programs, in `result` and p; NULL: no guess. */
 void warm_start_go_on(warm_start *w, const collision *c, const problem *p,
                       const qd_step_result *result);
-/* The guess of all programs into x, dual and dual_eq of the problem. */
+/* Writes the guess of all programs into x, dual and dual_eq of the problem. */
 void warm_start_fill(const warm_start *w, const qd_model *model, const collision *c, problem *p);
 
 #endif

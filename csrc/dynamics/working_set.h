@@ -13,18 +13,18 @@
 
 typedef struct working_set {
   unsigned char *contact; /* (contacts) 1: in the program */
-  unsigned char *limit;   /* (nv, 2) likewise, lower and upper limits */
+  unsigned char *limit;   /* (nv, 2) likewise, lower, then upper limit */
   unsigned char *force;   /* (nu) likewise, limits of actuators */
   int chosen;             /* contacts from this index on were added later, and are in the program */
   int left_out;           /* number of contacts and limits outside */
   int forces_left_out;
   double *delta; /* (nv) scratch */
-  screw *twist;  /* (nb, and a number behind) scratch */
+  screw *twist;  /* (nb + 1) scratch; the last one is padding */
   double rays[2 * RAYS_MAX];
 } working_set;
 
 void working_set_lay_out(working_set *s, const qd_model *model, int contact_capacity, arena *a);
-/* All of the list. */
+/* Puts all contacts of the list, and all limits, into the set. */
 void working_set_fill(working_set *s, const qd_model *model, const collision *c);
 /* Adds everything outside. */
 void working_set_complete(working_set *s, const qd_model *model);
@@ -37,7 +37,7 @@ void working_set_choose(working_set *s, const qd_model *model, const qd_step_opt
 int working_set_extend(working_set *s, const qd_model *model, const qd_step_options *options,
                        const kinematics *k, const collision *c, const qd_step_input *input,
                        const double *delta, int rough);
-/* How many contacts that are left out a motion that is known roughly has clearly reached. */
+/* Number of contacts outside that a roughly known motion has clearly reached. */
 int working_set_misses(working_set *s, const qd_model *model, const qd_step_options *options,
                        const kinematics *k, const collision *c, const double *delta);
 

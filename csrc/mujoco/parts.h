@@ -33,7 +33,7 @@ enum { MJ_EULER = 0, MJ_IMPLICITFAST = 3 };
 
 struct qd_mj_meshes {
   int count;
-  convex_mesh **mesh; /* (count) NULL: not known */
+  convex_mesh **mesh; /* (count) NULL: flat, without derivatives */
 };
 
 typedef struct mj_body {

@@ -61,7 +61,7 @@ PyObject *jax_handle_function(PyObject *module, PyObject *args) {
                          .pool = pool};
   atomic_fetch_add(&state->pool_users, 1); /* a program may run while the interpreter ends */
   Py_INCREF(model);
-  /* keeps `held` and `options_owner`, to which the settings point */
+  /* no step_call_end: the settings point to `held` and `options_owner` */
   handle_publish(handle);
   return PyLong_FromLongLong(handle->number);
 }

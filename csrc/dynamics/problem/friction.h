@@ -19,8 +19,8 @@ typedef struct friction_row {
 typedef struct friction_rows {
   int count;     /* rows */
   int kind;      /* QD_ORTHANT or QD_LORENTZ */
-  int log_count; /* logs of the barrier per row, or per Lorentz cone */
-  int law;       /* logarithms of the barrier per row, or per Lorentz cone */
+  int log_count; /* logarithms of the barrier per row, or per Lorentz cone */
+  int law;       /* QD_CONE or QD_PYRAMID */
   int halves;    /* Lorentz cones of two rows that come first, two per tangent; else 0 */
   int flat;      /* number of tangents without such cones; they share one row, which comes last */
   friction_row *row;

@@ -1,7 +1,8 @@
-/* One of MuJoCo's rows, J a + B J v + K d r + R f, in the second-order step. r is the position that
- * is to be zero, d its impedance, R = (1 - d) / d times an inverse weight. With h a = delta / h -
- * v, and times h^2, the row is J delta + in_time J v + spring r + compliance f. With a = h B and k
- * = h^2 K d:
+/* One of MuJoCo's rows, J a + B J v + K d r + R f, in the second-order step. r is the position
+ * that is to be zero, d its impedance, R = (1 - d) / d times an inverse weight. The acceleration
+ * satisfies h a = delta / h - v. Multiplied by h^2, the row becomes
+ *   J delta + in_time J v + spring r + compliance f.
+ * With a = h B and k = h^2 K d, the coefficients are
  *   explicit: in_time = h (a - 1), spring = k, compliance = h^2 R;
  *   implicit: in_time = -h / (1 + a + k), spring = k / (1 + a + k),
  *             compliance = h^2 R / (1 + a + k).

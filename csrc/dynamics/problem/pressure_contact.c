@@ -184,7 +184,7 @@ static void fill_element(pressure_element *out, const soft_pair *pair, const qd_
   pressure_friction_follow(out, pair, o);
 }
 
-/* N */
+/* Force of one polygon, N. */
 static double polygon_force(const pressure_contact *s, int i) {
   return s->polygon[i].area * s->polygon[i].pressure * s->share[i];
 }

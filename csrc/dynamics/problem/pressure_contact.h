@@ -67,7 +67,7 @@ typedef struct soft_pair {
   double area;
 } soft_pair;
 
-/* What a program predicted for a pair: the load at its solution. */
+/* A program's prediction for a pair: the load at its solution. */
 typedef struct pressure_thought {
   double load[PRESSURE_NUMBERS], pressed;
   int presses; /* 1: the predicted force does not reverse */
@@ -86,7 +86,7 @@ typedef struct pressure_contact {
   double *step, *from, *jump; /* (nv) the last program's step, where it began; scratch */
   pressure_thought *thought;  /* (soft pairs) scratch */
   int programs, converged, bounded;
-  double led_back; /* how far the last program's step went, if its extrapolation led back; else 0 */
+  double led_back; /* length of the last program's step, if its extrapolation led back; else 0 */
   int holds;       /* number of rejected programs */
   int refined;     /* 1: this program is the additional one, at the converged solution */
 } pressure_contact;

@@ -1,7 +1,7 @@
 /* Soft pairs in the program: their energy to second order in the cost, and friction as one disc per
- * polygon (or patch). A disc |f| <= radius is a Lorentz cone. Its first row contains no motion: it
- * is a constant and a compliance, a length and the predicted sliding, such that its force is the
- * radius if the disc slides as far as predicted. */
+ * polygon (or patch). A disc |f| <= radius is a Lorentz cone. Its first row has no motion, but a
+ * constant, the predicted sliding minus a length, and a compliance, that length over the radius. So
+ * its force is the radius if the disc slides as far as predicted. */
 #include "dynamics/problem/parts.h"
 #include "dynamics/problem/pressure_energy.h"
 

@@ -15,8 +15,8 @@
 
 /* Relative to the smallest body's size, or rad: how far constraints from a file may contradict each
  * other. Implied rows may deviate by this much, and an infeasible program may violate rows by it;
- * violations below this share of the largest one set no scale. Larger: real contradictions pass;
- * smaller: loops that have moved in long steps have no solution. */
+ * rows whose response is below this share of the largest one set no scale (recovery.c). Larger:
+ * real contradictions pass; smaller: loops that have moved in long steps have no solution. */
 #define FILE_ROUNDING 1e-4
 
 /* Relative to the smallest body's size: the gap that a barrier keeps between bodies that penetrate
@@ -68,7 +68,7 @@ typedef struct equality_row {
   int shares;    /* 1: its weight is multiplied by a share (metric_share.h) */
 } equality_row;
 
-/* What the rows of a connect or a weld need for MuJoCo's law. */
+/* Motion under v that the rows of a connect or a weld need for MuJoCo's law. */
 typedef struct constraint_law {
   double speed[CONSTRAINT_ROWS_MAX]; /* C v */
   double drift[CONSTRAINT_ROWS_MAX]; /* (dC/dt) v */
@@ -219,7 +219,7 @@ typedef struct problem {
   double *lower, *upper;       /* (row_count) of intervals */
   double *by_lower, *by_upper; /* (row_count) motion of forces with the limits, for derivatives */
   double *four_w;              /* (row_count, 4) scratch of differentiate.c */
-  double *saved_rows;          /* (3, row_count) scratch of sides.c, with what follows */
+  double *saved_rows;          /* (3, row_count) scratch of sides.c, like the next one */
   double *saved_equalities;    /* (2, equality_count) */
   friction_row *friction_row;  /* (row_count) rows of contacts */
   int friction_row_count;
@@ -258,7 +258,7 @@ typedef struct problem {
   double *recovery_compliance_eq, *recovery_give_eq, *recovery_held_eq; /* (equality_count) */
   int coulomb; /* 1: contacts obey Coulomb's law */
   int hurried; /* 1: more contacts may be added, so only methods that are usually fast are tried */
-  unsigned recovery;    /* RECOVER_... of the attempt at hand */
+  unsigned recovery;    /* RECOVER_... of the present attempt */
   int proven;           /* a DOF of an island that is infeasible, also with more rows; -1: none */
   int relaxed_count;    /* number of relaxed contacts (RECOVER_RELAX, or no motion within the
                            linearisation opens them) */

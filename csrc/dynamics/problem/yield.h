@@ -15,12 +15,12 @@
  *
  * In a pyramid every tangent has two edges n +- mu t of compliance R, B (J_n +- mu J_t) v + K d r +
  * R f: a planar cone. With forces (n, t) = (f+ + f-, f+ - f-) its compliance is h/B R/2 along both,
- * and the spring is that of the beginning of the step. At rest, pairs that do not slide carry n = 2
- * s, s = -K d r/R, those that slide (f- = 0) carry more. It is replaced by two planar cones in
- * parallel, each of half its stiffness, with k and 1/k times the compliance along the normal. Each
- * carries s at rest, also while sliding, since 1 / (1 + k) + 1 / (1 + 1/k) = 1, and together they
- * are as stiff along the normal as the spring at the end of the step if (k + 1/k) / 2 = 1 + x, x =
- * h K d / B. Tangents without motion are springs along the normal only. */
+ * and the spring is that of the beginning of the step. With s = -K d r/R, pairs at rest carry
+ * n = 2 s if they do not slide, and more if they slide (f- = 0). The cone is replaced by two planar
+ * cones in parallel, each of half its stiffness, with k and 1/k times the compliance along the
+ * normal. Each carries s at rest, also while sliding, since 1 / (1 + k) + 1 / (1 + 1/k) = 1. With
+ * (k + 1/k) / 2 = 1 + x, x = h K d / B, they are together as stiff along the normal as the spring
+ * at the end of the step. Tangents without motion are springs along the normal only. */
 #ifndef QD_DYNAMICS_YIELD_H
 #define QD_DYNAMICS_YIELD_H
 
@@ -63,7 +63,8 @@ void contact_yield_compute(contact_yield *out, contact_yield_change *change, con
                            const qd_contact *contact, double weight_share,
                            const qd_step_options *o);
 
-/* 1 if contacts follow MuJoCo's law in the second-order step: separated bodies never interact. */
+/* 1 if contacts follow MuJoCo's law in the second-order step: separated bodies do not
+ * interact within a step. */
 static inline int contacts_yield_in_time(const qd_step_options *o) {
   return o->dynamic && o->contacts == QD_CONTACTS_MUJOCO;
 }
