@@ -156,8 +156,7 @@ static int is_shifted(const problem *p, const island *one) {
 
 static qd_status factor(problem *p, island *one, int *exact) {
   if (!is_shifted(p, one)) {
-    conic_settle(one->cone_workspace,
-                 &one->info); /* for programs of soft pairs; others are settled already */
+    conic_settle(one->cone_workspace, &one->info); /* needed for soft pairs */
     return conic_sensitivity_prepare(one->cone_workspace, exact);
   }
   island_program program;

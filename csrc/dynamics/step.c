@@ -203,8 +203,7 @@ static qd_status solve(const step_call *s) {
     trace_close_with(s->result->trace, row, &one->info, status);
     add_info(&s->result->info, &one->info);
     law_report(one, s->result);
-    if (status ==
-        QD_BAD_ARGUMENT) { /* rounding made a diagonal entry of the mass matrix negative */
+    if (status == QD_BAD_ARGUMENT) { /* rounding made a diagonal mass negative */
       status = QD_NUMERICAL_TROUBLE;
     }
     if (status == QD_OUT_OF_CAPACITY) {

@@ -264,8 +264,7 @@ qd_status qd_workspace_reserve(const qd_model *model, qd_workspace *workspace,
       soft <= workspace->soft_capacity) {
     return QD_OK;
   }
-  while (capacity < contact_capacity &&
-         capacity < CONTACT_CAPACITY_MAX) { /* doubling keeps reallocations rare */
+  while (capacity < contact_capacity && capacity < CONTACT_CAPACITY_MAX) { /* grow by doubling */
     capacity = 2 * capacity < CONTACT_CAPACITY_MAX ? 2 * capacity : CONTACT_CAPACITY_MAX;
   }
   if (capacity < contact_capacity) {

@@ -15,9 +15,8 @@ typedef struct mj_contact {
   double f[6], H[36]; /* in the frame; H rows by 6 */
   double by_gap[6];   /* derivative of f by the gap, through H and R */
   double B[6];        /* damping in aref */
-  double
-      change[42]; /* (7, 6) derivatives of gap, position, normal by the twist of B relative to A */
-  int spins;      /* 1: rows depend on the frame's rotation about its normal */
+  double change[42];  /* (7, 6) of gap, position, normal, by the twist of B minus that of A */
+  int spins;          /* 1: rows depend on the frame's rotation about its normal */
 } mj_contact;
 
 /* ---------------------------------------------------------------- geometry */

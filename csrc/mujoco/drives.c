@@ -116,10 +116,9 @@ static void passive(const qd_mj *mj, qd_mj_workspace *w) {
 
 /* One actuator: force = gain input + bias, with the derivatives of its input. */
 typedef struct drive {
-  double by_length, by_velocity, gain,
-      velocity_gain;      /* derivatives of the force; derivative of the gain by velocity */
-  double by_act, by_ctrl; /* derivatives of the input */
-  int act;                /* index, -1: none */
+  double by_length, by_velocity, gain, velocity_gain; /* last: slope of the gain by velocity */
+  double by_act, by_ctrl;                             /* derivatives of the input */
+  int act;                                            /* index, -1: none */
   double force;
 } drive;
 

@@ -9,8 +9,7 @@ void ball_part_compute(ball_part *out, const problem *p, const ball_limit *limit
   double slope[9], back[3];
   memset(out, 0, sizeof *out);
   const double angle = vec3_norm(limit->turn);
-  for (int i = 0; limit->capped && i < 3;
-       ++i) { /* along the turn's own axis: inverse' turn = turn */
+  for (int i = 0; limit->capped && i < 3; ++i) { /* turn's own axis: inverse' turn = turn */
     out->rows[i] = limit->turn[i] / angle;
   }
   rotation_left_jacobian_inverse_slope(slope, limit->turn, delta + limit->dof);

@@ -139,8 +139,7 @@ LANES_INLINE void move_contact(four_motions *m, const contact_state *cs, const c
   for (int i = 0; i < 3; ++i) {
     relative[i] = either * w[i];
     relative[3 + i] = either * at_contact[i];
-    m->pos[i] =
-        *on_a * at_contact[i]; /* moves rigidly with A, plus the motion of B relative to A */
+    m->pos[i] = *on_a * at_contact[i]; /* moves rigidly with A; relative motion below */
     with_a[i] = w[i] * *on_a;
   }
   lanes3_clear(m->frame[0]);

@@ -25,11 +25,10 @@ typedef struct differential {
   double *by_delta; /* (nv) */
   twist_field by_z, mass_z, gravity_z;         /* twists under z */
   wrench *pose, *twist, *momentum_z, *scratch; /* (nb) */
-  wrench *velocity_z, *carried_z,
-      *bounce; /* (nb) for the second-order step: cotangents of the twists under v due to inertia, T
-                  x* momentum_z, and cotangents of these twists due to bounces */
-  screw *body_motion; /* (nb) motion along a direction */
-  screw *axis_motion; /* (nv) */
+  wrench *velocity_z, *carried_z, *bounce;     /* (nb) second-order step: cotangents of twists
+    under v by inertia, T x* momentum_z, and cotangents of them by bounces */
+  screw *body_motion;                          /* (nb) motion along a direction */
+  screw *axis_motion;                          /* (nv) */
   screw *d_delta, *d_mass_delta, *d_velocity,
       *d_stirred;          /* (nb) changes of twists along a direction */
   double *d_coasting;      /* (nv) changes of the coasting velocities */

@@ -18,8 +18,7 @@ void pressure_changes_lay_out(pressure_changes *c, const qd_model *model, int el
 
 /* Changes of a body's frame and displacement. */
 typedef struct body_change {
-  double at[3], velocity[3],
-      pos[3]; /* of the frame's position, of its displacement, of the displaced position */
+  double at[3], velocity[3], pos[3]; /* frame position, displacement, displaced position */
   double turn[3], centre[3]; /* of the displaced frame: rotation, and motion of the point at the
                                 pair's centre */
   double twist[3];           /* of the rotation vector */

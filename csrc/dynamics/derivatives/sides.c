@@ -119,8 +119,7 @@ static int sticks(const problem *p, const island *one, int row, double force) {
 static double cone_miss(const problem *p, const island *one, int kind, int row, int dim,
                         double force, const double *miss) {
   double most = 0.0, across = 0.0, along = 0.0;
-  if (kind == QD_ORTHANT &&
-      p->coulomb) { /* slip of a pyramid moves its rows, and other rows show the error */
+  if (kind == QD_ORTHANT && p->coulomb) { /* slip moves these rows; other rows show it */
     return 0.0;
   }
   for (int i = 0; i < dim && kind != QD_LORENTZ; ++i) {

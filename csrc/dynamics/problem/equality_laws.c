@@ -153,8 +153,7 @@ coupling_change problem_coupling_change(const problem *p, const qd_model *model,
     return s->capped[0] ? (coupling_change){0.0, 0.0, s->violation[0] / o->h}
                         : (coupling_change){1.0, 0.0, 0.0};
   }
-  const double side =
-      s->violation[0] > 0.0 ? -1.0 : 1.0; /* sign for which the violation is a depth (<= 0) */
+  const double side = s->violation[0] > 0.0 ? -1.0 : 1.0; /* makes it a depth (<= 0) */
   const mujoco_reference of =
       mujoco_reference_of(model->constraint_solver + 8 * equality->constraint, equality->weight);
   mujoco_row_change(change, &of, side * s->violation[0], o->h, side * coupling_speed(p, model, s),

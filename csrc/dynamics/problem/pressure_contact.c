@@ -89,8 +89,7 @@ double pressure_pair_dissipation(const qd_model *model, const qd_step_options *o
   if (!o->dynamic) {
     return 0.0;
   }
-  if (E[geom[0]] > 0.0 &&
-      E[geom[1]] > 0.0) { /* they share the motion in inverse proportion to their moduli */
+  if (E[geom[0]] > 0.0 && E[geom[1]] > 0.0) { /* motions in inverse ratio to moduli */
     const double sum = E[geom[0]] + E[geom[1]];
     return (E[geom[1]] * d[geom[0]] + E[geom[0]] * d[geom[1]]) / sum;
   }

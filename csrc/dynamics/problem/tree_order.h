@@ -22,9 +22,8 @@ typedef struct tree_graph {
   uint64_t *mask;     /* (capacity, words) neighbours */
   int *degree, *rank; /* (capacity) number of remaining neighbours; position in the elimination */
   int *order, *parent, *size, *end; /* (capacity) */
-  int *fill; /* (capacity) fill that eliminating the tree would create, -1: not known */
-  int *width,
-      *rows; /* (capacity) DOFs of a block, and of its neighbours that are eliminated later */
+  int *fill;          /* (capacity) fill that eliminating the tree would create, -1: not known */
+  int *width, *rows;  /* (capacity) DOFs of a block, and of its later neighbours */
   int *kid, *sibling; /* (capacity) child blocks, -1: none */
   int *merged;        /* (capacity) the block into which it was merged, -1: none */
   int *first, *next;  /* (capacity) trees of a block */
