@@ -1,4 +1,4 @@
-"""Which joints are actuated and how: by the file's actuators and the caller's arguments."""
+"""Choice of the model's actuators, from those of the file and the caller's arguments."""
 
 from __future__ import annotations
 
@@ -15,9 +15,14 @@ from qdsim.formats.refusals import Kind, Refusals
 class FileActuator:
     """An actuator of the file.
 
-    ``control``: index of its command in the file. ``joint`` and ``tendon``: both None if it drives
-    something else. ``law``: None if a step cannot simulate it; ``problem`` then says why.
-    ``force_range``: limits of its force on the joint, N or Nm.
+    Attributes:
+        name: its name.
+        control: index of its command in the file.
+        joint: the joint that it drives, or None.
+        law: its force law, or None if a step cannot simulate it.
+        problem: why a step cannot simulate it, or None.
+        force_range: limits of its force on the joint, N or Nm.
+        tendon: the tendon that it drives, or None.
     """
 
     name: str
@@ -28,11 +33,11 @@ class FileActuator:
     force_range: tuple[float, float] | None = None
     tendon: str | None = None
     thrust: bool = False
-    """Whether the tendon is not one of the file: it stands for what acts at a site."""
+    """Whether ``tendon`` was made for an actuator at a site, and is no tendon of the file."""
 
     @property
     def spring(self) -> bool:
-        """Whether its command moves a spring."""
+        """Whether the command of this actuator sets the rest position of a spring."""
         return self.law is not None and self.law.stiffness > 0.0 and math.isfinite(self.law.gear)
 
 
@@ -40,8 +45,12 @@ class FileActuator:
 class Plan:
     """The actuators of the model.
 
-    ``source``: the index of each command in the file, or None if key frames hold no command for it.
-    Also lists unsupported actuators, and messages about ignored elements.
+    Attributes:
+        refusals: the unsupported elements of the file; the plan adds its own to them.
+        actuators: the actuators.
+        source: for each actuator, the index of its command in the file, or None if the key frames
+            of the file hold no command for it.
+        ignored: messages about elements that were ignored.
     """
 
     refusals: Refusals
@@ -52,7 +61,13 @@ class Plan:
 
 @dataclass(frozen=True)
 class Actuation:
-    """The caller's ``stiffness`` and ``actuated``, checked as far as possible without a file."""
+    """The caller's arguments ``stiffness`` and ``actuated``.
+
+    Attributes:
+        number: the stiffness of all joints, or None.
+        by_joint: the stiffness of each joint, or None.
+        joints: the names of the actuated joints, or None.
+    """
 
     number: float | None = None
     by_joint: Mapping[str, float] | None = None
@@ -60,7 +75,11 @@ class Actuation:
 
     @staticmethod
     def parse(stiffness: object, actuated: object) -> Actuation:
-        """Check the arguments; raise TypeError or ValueError that names the argument."""
+        """Check the arguments as far as is possible without a file.
+
+        Raises:
+            TypeError, ValueError: An argument is wrong; the message names it.
+        """
         result = Actuation()
         if isinstance(stiffness, Mapping):
             table = {}
@@ -86,7 +105,7 @@ class Actuation:
         return result
 
     def stiffness_of(self, joint: str) -> float | None:
-        """What the caller said about this joint."""
+        """Return the stiffness that the caller gave for this joint, or None."""
         return self.by_joint.get(joint) if self.by_joint is not None else self.number
 
     def plan(
@@ -100,11 +119,18 @@ class Actuation:
         urdf: bool,
         refusals: Refusals,
     ) -> Plan:
-        """The file's actuators in the file's order, then new ones in joint order.
+        """Choose the actuators: those of the file in its order, then new ones in the order of joints.
 
-        ``followers``: joints coupled to others (mimic); one stiffness for all joints does not apply
-        to them. ``tendons``: those of the model. ``joint_force_ranges``: limits of the sum of all
-        actuator forces on a joint.
+        Args:
+            file: the actuators of the file.
+            scalar_joints: names of the hinges and slides.
+            other_joints: names of the ball and free joints.
+            followers: joints that are coupled to others (mimic); a single stiffness for all joints
+                does not apply to them.
+            tendons: names of the model's tendons.
+            joint_force_ranges: limits of the sum of all actuator forces on a joint.
+            urdf: whether the file is a URDF.
+            refusals: receives the unsupported elements.
         """
         self._check_names(scalar_joints, other_joints)
         plan = Plan(refusals)
@@ -156,7 +182,7 @@ class Actuation:
     def _asked(
         self, file: Sequence[FileActuator], scalar: Sequence[str], urdf: bool, plan: Plan
     ) -> set[str]:
-        """The joints that the caller wants actuated, whatever the file has."""
+        """Return the joints that the caller wants actuated, whether or not the file actuates them."""
         if self.joints is not None:
             return set(self.joints)
         if self.by_joint is not None:
@@ -185,7 +211,10 @@ class Actuation:
             _leave_out_limits(plan)
 
     def _add_from_file(self, item: FileActuator, joint: str, plan: Plan) -> bool:
-        """False if it was left out: what it drove is then free, unless the caller wants it actuated."""
+        """Add an actuator of the file; return False if the caller left it out.
+
+        Its joint is then free, unless the caller wants it actuated.
+        """
         owner = f"actuator '{item.name}'"
         stiffness = self.stiffness_of(joint)
         if item.law is None and stiffness is None:
@@ -207,7 +236,7 @@ class Actuation:
 
 
 def _leave_out_limits(plan: Plan) -> None:
-    """Of the last actuator, if the caller says so."""
+    """Remove the force limit of the last actuator if the caller left force limits out."""
     last = plan.actuators[-1]
     if last.force_range is not None and "force_limits" in plan.refusals.leave_out:
         low, high = last.force_range
@@ -217,7 +246,7 @@ def _leave_out_limits(plan: Plan) -> None:
 
 
 def _motor_range(law: Actuator | None) -> tuple[float, float] | None:
-    """What a motor with a bounded command can pull with."""
+    """Return the range of force of a motor whose command has a range; None for other actuators."""
     if law is None or law.range is None or law.stiffness or any(law.gain_slope) or law.damping:
         return None
     ends = sorted(law.bias + law.gain * end for end in law.range)
@@ -225,7 +254,7 @@ def _motor_range(law: Actuator | None) -> tuple[float, float] | None:
 
 
 def _limit_joints(plan: Plan, ranges: Mapping[str, tuple[float, float]]) -> None:
-    """Limits of joints become those of the one actuator that each has."""
+    """Apply the force limits of joints to their actuators; several actuators of one joint are an error."""
     for joint, (low, high) in ranges.items():
         own = [i for i, item in enumerate(plan.actuators) if item.joint == joint]
         text = f"joint '{joint}': its actuators' force is limited to {low:g} .. {high:g}"
@@ -243,7 +272,7 @@ def _limit_joints(plan: Plan, ranges: Mapping[str, tuple[float, float]]) -> None
 
 
 def _one_a_joint(file: Sequence[FileActuator]) -> dict[str, FileActuator]:
-    """The actuator that stiffness= means where a joint has several: the first spring, else the first."""
+    """Return the actuator of each joint that ``stiffness=`` changes: its first spring, or else its first actuator."""
     result: dict[str, FileActuator] = {}
     for item in sorted(file, key=lambda item: not item.spring):
         if item.joint is not None:

@@ -1,8 +1,9 @@
 """The actuators of a compiled model: the joint or tendon that each moves, and the law of its force.
 
-MuJoCo's actuator of gear g applies the force g ((g0 + g1 l + g2 l') u + b0 + b1 l + b2 l'), l = g q
-its length: in joint units a spring of stiffness -b1 g^2 that rests at u / gear with gear = -b1 g /
-g0, a damper -b2 g^2, and so on.
+With gear g, length l = g q, gain g0, g1, g2 and bias b0, b1, b2, an actuator of MuJoCo applies the
+force g ((g0 + g1 l + g2 l') u + b0 + b1 l + b2 l') to the joint. In joint units this is a spring of
+stiffness -b1 g^2 that rests at u / gear, where gear = -b1 g / g0, plus a damper of -b2 g^2 and
+further terms of the same kind.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _DYNAMICS = {1: "integrator", 4: "muscle", 5: "DC motor", 6: "PID", 7: "user"}  
 
 
 def read_actuators(r: Reading) -> list[FileActuator]:
-    """The enabled actuators of the file, in its order; records ignored properties."""
+    """Read the enabled actuators of the file, in its order, and record which properties are ignored."""
     found = []
     for i, name in enumerate(r.actuator_names):
         group = int(r.m.actuator_group[i])
@@ -39,7 +40,7 @@ def read_actuators(r: Reading) -> list[FileActuator]:
 
 def _actuator(r: Reading, i: int) -> FileActuator:
     m, name = r.m, r.actuator_names[i]
-    # Some take several controls: those of this one begin here.
+    # An actuator may have several controls; this is the index of its first one.
     control = int(r.field("actuator_ctrladr", np.arange(i + 1))[i])
     where = _transmission(r, i, control)
     if where.problem is not None:
@@ -65,13 +66,13 @@ def _actuator(r: Reading, i: int) -> FileActuator:
 
 
 def _kind(r: Reading, i: int) -> str:
-    """What an actuator acts on."""
+    """Return the kind of element that an actuator acts on."""
     kind = int(r.m.actuator_trntype[i])
     return _TRANSMISSIONS[kind] if 0 <= kind < len(_TRANSMISSIONS) else "this kind of"
 
 
 def _transmission(r: Reading, i: int, control: int) -> FileActuator:
-    """What it moves, or the problem."""
+    """Return the actuator with what it moves, or with the problem that prevents its simulation."""
     m, name = r.m, r.actuator_names[i]
     kind, target = _kind(r, i), int(m.actuator_trnid[i, 0])
     if kind == "tendon":
@@ -90,13 +91,14 @@ def _transmission(r: Reading, i: int, control: int) -> FileActuator:
 
 
 def read_thrusts(r: Reading) -> tuple[Tendon, ...]:
-    """Tendons for the actuators of sites.
+    """Make tendons for the actuators at sites.
 
-    Without a reference site: forces and moments that move with their bodies. With one: the position
-    and rotation of the site relative to the reference site. Gears are included.
+    Without a reference site, an actuator applies forces and moments that move with their bodies.
+    With one, it acts on the position and rotation of its site relative to the reference site. The
+    tendons include the gears.
     """
     m, found = r.m, []
-    for i in range(len(m.actuator_trntype)):  # some have several controls
+    for i in range(len(m.actuator_trntype)):  # not m.nu: an actuator may have several controls
         if _kind(r, i) != "site":
             continue
         reach = _has_reference(r, i)
@@ -117,8 +119,8 @@ def read_thrusts(r: Reading) -> tuple[Tendon, ...]:
 def _turned(
     quat: npt.NDArray[np.float64], reference: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """The rotation vector of a site's frame in its body times the inverse of another one's."""
-    import mujoco  # when first used, like everything that reads files
+    """Return the rotation vector of ``quat`` times the inverse of ``reference``, frames of sites in their bodies."""
+    import mujoco  # imported late, as in all modules that read files
 
     inverse, product, vector = np.zeros(4), np.zeros(4), np.zeros(3)
     mujoco.mju_negQuat(inverse, reference)
@@ -137,19 +139,19 @@ def _owner(r: Reading, site: int) -> str:
 
 
 def _thrust_name(r: Reading, i: int) -> str:
-    """Of the actuator; not one that a tendon of the file has."""
+    """Return the name of the tendon that is made for an actuator; no tendon of the file has it."""
     taken = r.names("tendon", r.m.ntendon, r.m.name_tendonadr)
     name = str(r.actuator_names[i])
     return f"{name} thrust" if name in taken else name
 
 
 def _gear(r: Reading, i: int) -> float:
-    """That of a site's actuator is in its force and moment, or its direction."""
+    """Return the scalar gear: 1 for an actuator at a site, whose tendon includes the gear."""
     return 1.0 if _kind(r, i) == "site" else float(r.m.actuator_gear[i, 0])
 
 
 def _force_range(r: Reading, i: int) -> tuple[float, float] | None:
-    """What limits it, on its joint: MuJoCo's limit is that of the force before the gear."""
+    """Return the limits of the force on the joint; MuJoCo's limits apply before the gear."""
     if not r.m.actuator_forcelimited[i]:
         return None
     ends = sorted(_gear(r, i) * float(x) for x in r.m.actuator_forcerange[i])
@@ -157,8 +159,10 @@ def _force_range(r: Reading, i: int) -> tuple[float, float] | None:
 
 
 def joint_force_ranges(r: Reading) -> dict[str, tuple[float, float]]:
-    """Limits of the sum of all actuator forces on a joint, for joints with such a limit; an effort
-    of zero in a URDF is ignored."""
+    """Return the limits of the sum of all actuator forces on each joint that has such limits.
+
+    An effort of zero in a URDF means that there is no limit.
+    """
     limited = r.field("jnt_actfrclimited", np.zeros(r.m.njnt))
     found = {}
     for j, name in enumerate(r.joint_names):
@@ -169,7 +173,7 @@ def joint_force_ranges(r: Reading) -> dict[str, tuple[float, float]]:
 
 
 def _unsupported(r: Reading, i: int) -> str | None:
-    """What it is, if it is nothing that a step knows."""
+    """Return why a step cannot simulate the actuator, or None."""
     import mujoco
 
     m, muscle = r.m, int(mujoco.mjtGain.mjGAIN_MUSCLE)
@@ -198,7 +202,7 @@ def _law(r: Reading, i: int, where: FileActuator) -> Actuator:
         g1 = g2 = 0.0
     b0, b1, b2 = (float(value) for value in m.actuator_biasprm[i, :3])
     if _kind(r, i) == "site" and not _has_reference(r, i):
-        g1 = b1 = 0.0  # times a length of zero
+        g1 = b1 = 0.0  # these terms multiply the length, which is zero
     if int(m.actuator_biastype[i]) == 0:
         b0 = b1 = b2 = 0.0
     own = float(np.ravel(r.field("actuator_damping", np.zeros(i + 1))[i])[0])

@@ -1,8 +1,8 @@
-"""A compiled MuJoCo model as a description: bodies, joints, and unsupported elements.
+"""Conversion of a compiled MuJoCo model to a description.
 
-Each element of the file is either used, listed in ``ignored`` (it has no meaning in a quasi-dynamic
-step), or an error that names it, because the result without it would be wrong. The caller may leave
-such elements out, with a warning.
+Each element of the file is used, or ignored, or an error. Elements that have no meaning in a
+quasi-dynamic step are listed in ``ignored``. An element without which the result would be wrong is
+an error that names it, unless the caller leaves such elements out; then it is a warning.
 """
 
 from __future__ import annotations
@@ -42,8 +42,13 @@ _DIAGEXACT = 32  # of mjtEnableBit
 
 @dataclass(frozen=True)
 class Wishes:
-    """The caller's arguments: actuation, clouds in place of geometries, elements that may be left
-    out."""
+    """The caller's arguments.
+
+    Attributes:
+        actuation: which joints are actuated, and how.
+        clouds: point clouds in place of geometries, by the geometries' names.
+        leave_out: kinds of unsupported elements that are left out.
+    """
 
     actuation: Actuation
     clouds: Mapping[str, PointCloud]
@@ -56,7 +61,17 @@ def describe(
     wishes: Wishes,
     ignored: Sequence[str] = (),
 ) -> tuple[Description, list[str]]:
-    """The scene, and warnings. Raises ValueError listing every unsupported element."""
+    """Return the description of a compiled model, and warnings.
+
+    Args:
+        model: the ``mujoco.MjModel``.
+        origin: where the model comes from.
+        wishes: the caller's arguments.
+        ignored: messages about elements that were ignored before compilation.
+
+    Raises:
+        ValueError: The model has unsupported elements; the message lists all of them.
+    """
     reader = _Reader(model, origin, wishes.clouds, Refusals(wishes.leave_out))
     reader.ignored.extend(ignored)
     try:
@@ -113,7 +128,7 @@ class _Reader(Reading):
         self.tendons: tuple[Tendon, ...] = ()
         self.dynamic_only: list[str] = []
 
-    # ------------------------------------------------------------ what cannot be honoured
+    # ------------------------------------------------------------ unsupported elements
 
     def check_clouds(self) -> None:
         for name in self.clouds:
@@ -146,7 +161,7 @@ class _Reader(Reading):
             self.ignored.append("contacts: switched off by the file")
 
     def _check_solver(self) -> None:
-        """Settings of MuJoCo's solver that steps by its law are without."""
+        """Record settings of MuJoCo's solver that steps by its law do not reproduce."""
         option = self.m.opt
         for is_on, text in (
             (option.noslip_iterations > 0, "option noslip_iterations"),
@@ -169,7 +184,7 @@ class _Reader(Reading):
             self.ignored.extend(found.ignored)
 
     def warnings(self) -> list[str]:
-        """What changes the answer and was left out, or was repaired."""
+        """Return messages about elements that were left out or repaired and change the result."""
         result = []
         if self.refusals.left_out:
             result.append("left out: " + "; ".join(self.refusals.left_out))
@@ -180,8 +195,11 @@ class _Reader(Reading):
     # ------------------------------------------------------------ actuators
 
     def read_actuation(self, actuation: Actuation) -> Plan:
-        """Fills ``driven``, the joints of actuators, and ``actuated``, those that their springs
-        hold; adds to ``problems`` and ``ignored``."""
+        """Choose the actuators; adds to ``refusals`` and ``ignored``.
+
+        Sets ``driven``, the joints that actuators drive, and ``actuated``, those that springs of
+        actuators hold.
+        """
         m = self.m
         scalars = [name for j, name in enumerate(self.joint_names) if scalar(int(m.jnt_type[j]))]
         other = [name for name in self.joint_names if name not in set(scalars)]
@@ -203,7 +221,7 @@ class _Reader(Reading):
         return plan
 
     def drop_thrusts(self, plan: Plan) -> None:
-        """Of actuators that were left out."""
+        """Remove the tendons that were made for actuators that are left out."""
         used = {item.tendon for item in plan.actuators}
         self.tendons = tuple(t for t in self.tendons if not (t.thrust or t.reach) or t.name in used)
 
@@ -258,7 +276,7 @@ class _Reader(Reading):
         if kind in ("ball", "free"):
             most = max(
                 SAME, float(max(m.jnt_range[j]))
-            )  # MuJoCo keeps those of no range where they are
+            )  # MuJoCo holds ball joints whose range is zero in place
             return Joint(
                 name,
                 kind,
@@ -286,7 +304,7 @@ class _Reader(Reading):
         )
 
     def _laws(self, j: int) -> dict[str, Any]:
-        """MuJoCo's law of its limits and dry friction."""
+        """Return the parameters of MuJoCo's law for the limits and dry friction of a joint."""
         m, dof, free = self.m, int(self.m.jnt_dofadr[j]), int(self.m.jnt_type[j]) == 0
         return {
             "margin": float(m.jnt_margin[j]),
@@ -326,7 +344,7 @@ class _Reader(Reading):
             self.ignored.append(f"{owner}: effort limit {m.jnt_actfrcrange[j][1]:g}")
 
     def _note_reference(self, j: int) -> None:
-        """Files often say zero where it is outside the limits."""
+        """Note a reference outside the joint's limits, as in files whose reference is zero by default."""
         m = self.m
         low, high = (float(end) for end in m.jnt_range[j])
         value = float(m.qpos0[m.jnt_qposadr[j]])
@@ -337,7 +355,7 @@ class _Reader(Reading):
             )
 
     def read_keyframes(self, plan: Plan) -> tuple[Keyframe, ...]:
-        """Commands of springs that the file does not have hold the keyframe's configuration."""
+        """Read the key frames; actuators that are not in the file get commands that hold the configuration."""
         m = self.m
         keyframes = []
         for i, name in enumerate(self.names("key", m.nkey, m.name_keyadr)):

@@ -1,5 +1,5 @@
-"""Non-convex meshes as convex pieces, by CoACD (Wei et al., "Approximate convex decomposition for
-3D meshes with collision-aware concavity and tree search", SIGGRAPH 2022)."""
+"""Decomposition of non-convex meshes into convex pieces by CoACD (Wei et al., "Approximate convex
+decomposition for 3D meshes with collision-aware concavity and tree search", SIGGRAPH 2022)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from qdsim.description.references import unknown_name
 from qdsim.whole_files import replacing
 
 CACHE_VARIABLE = "QDSIM_CACHE"
-"""Environment variable: the folder of the cache; empty: no cache."""
+"""Environment variable that names the folder of the cache; if it is empty, nothing is cached."""
 
 _CONVEX = 1e-3
-"""A mesh that fills its hull to this part counts as convex."""
+"""A mesh counts as convex if it fills its convex hull but for this part of the volume."""
 
 Pieces = list[tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]]
 
@@ -86,7 +86,7 @@ def decompose(
 def _chosen(
     description: Description, geoms: Iterable[str] | None, meshes: dict[str, Mesh]
 ) -> dict[str, str]:
-    """Geometry -> mesh."""
+    """Return the mesh of each geometry that is to be decomposed, by the geometry's name."""
     known = {geom.name: geom for geom in description.geoms}
     if geoms is None:
         colliding = np.unique(candidate_pairs(description).geom)
@@ -110,7 +110,7 @@ def _chosen(
 
 
 def is_convex(mesh: Mesh) -> bool:
-    """True if the triangles of a mesh enclose (almost) all of its convex hull."""
+    """Return True if the triangles of a mesh enclose (almost) all of its convex hull."""
     inside = abs(_volume(mesh.vertices, mesh.faces))
     return inside >= (1.0 - _CONVEX) * abs(_volume(mesh.vertices, mesh.hull_faces))
 
@@ -172,12 +172,12 @@ def _read_cache(file: Path) -> Pieces | None:
             return [(data[f"vertices{i}"], data[f"faces{i}"]) for i in range(count)]
     except FileNotFoundError:
         return None
-    except Exception:  # a file that was cut, or is not ours: made again
+    except Exception:  # the file is damaged or of another origin; it is written again
         return None
 
 
 def _write_cache(file: Path, pieces: Pieces) -> None:
-    """Whole or not at all. A folder that cannot be written to is no error: then nothing is kept."""
+    """Write a file of the cache, completely or not at all; if the folder cannot be written to, do nothing."""
     arrays: dict[str, Any] = {"count": np.array(len(pieces))}
     for i, (vertices, faces) in enumerate(pieces):
         arrays[f"vertices{i}"], arrays[f"faces{i}"] = vertices, faces

@@ -16,7 +16,7 @@ _KINDS = {0: "connect", 1: "weld", 2: "joint", 3: "tendon", 7: "distance"}  # mj
 
 @dataclass(frozen=True)
 class Names:
-    """Of the elements that constraints refer to, by index."""
+    """Names of the elements that equalities refer to, by index; ``known_tendons`` are the supported tendons."""
 
     bodies: Sequence[str]
     joints: Sequence[str]
@@ -26,7 +26,7 @@ class Names:
 
 @dataclass
 class Equalities:
-    """What was read, what cannot be honoured, and what is switched off."""
+    """The constraints that were read, messages about unsupported ones, and about those switched off."""
 
     constraints: list[Constraint] = field(default_factory=list)
     problems: list[tuple[tuple[Kind, ...], str]] = field(default_factory=list)
@@ -34,7 +34,7 @@ class Equalities:
 
 
 def read_equalities(m: Any, labels: Sequence[str], names: Names) -> Equalities:
-    """The equalities of a compiled model ``m``; ``labels`` are their names."""
+    """Read the equalities of a compiled model ``m``; ``labels`` are their names."""
     found = Equalities()
     for i, label in enumerate(labels):
         kind = _KINDS.get(int(m.eq_type[i]), "flex")
@@ -89,8 +89,11 @@ def _couple_tendons(found: Equalities, m: Any, i: int, label: str, names: Names)
 
 
 def _softness(m: Any, i: int, inverse_mass: float) -> float:
-    """Compliance of an equality at rest, where MuJoCo's force is f = (k d / (1 - d)) r / A: k its spring
-    per unit of mass (of solref), d its impedance at r = 0 (of solimp), A the inverse mass."""
+    """Return the compliance of an equality near zero violation.
+
+    MuJoCo's force is f = (k d / (1 - d)) r / A, where r is the violation, k the spring per unit of mass
+    (from solref), d the impedance at r = 0 (from solimp), and A the inverse mass.
+    """
     time, damping = (float(value) for value in m.eq_solref[i][:2])
     least, most = (min(max(float(value), 1e-4), 0.9999) for value in m.eq_solimp[i][:2])
     if time > 0.0:
@@ -107,8 +110,11 @@ def _of_joints(m: Any, i: int) -> float:
 
 
 def _bilateral(m: Any, i: int, label: str, kind: str, names: Names) -> Connect | Weld:
-    """Between bodies MuJoCo keeps the anchors in eq_data (welds: the second one first), between
-    sites they are the sites."""
+    """Read a connect or weld equality.
+
+    Between bodies, MuJoCo keeps the anchors in eq_data (for welds the second anchor first). Between
+    sites, the anchors are the positions of the sites.
+    """
     import mujoco
 
     data = m.eq_data[i]
@@ -130,7 +136,7 @@ def _bilateral(m: Any, i: int, label: str, kind: str, names: Names) -> Connect |
     if not scale:
         return Connect(label, bodies[0], bodies[1], points[0], points[1], (moved, moved), **law)
     turn = tuple(map(float, quat))
-    # its rows of rotation are halves of the angle times this, and so are the moments of their forces
+    # MuJoCo's rows of rotation, and hence their moments, are half the angle times ``scale``.
     compliance = (moved, 4.0 * turned / scale**2)
     return Weld(
         label,
@@ -146,7 +152,7 @@ def _bilateral(m: Any, i: int, label: str, kind: str, names: Names) -> Connect |
 
 
 def _relative(a: Any, b: Any) -> Any:
-    """a b^-1 for unit quaternions."""
+    """Return a b^-1 for unit quaternions a and b."""
     inverse = np.asarray(b) * (1.0, -1.0, -1.0, -1.0)
     vector = a[0] * inverse[1:] + inverse[0] * a[1:] + np.cross(a[1:], inverse[1:])
     return np.concatenate([[a[0] * inverse[0] - a[1:] @ inverse[1:]], vector])

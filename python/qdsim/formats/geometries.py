@@ -1,4 +1,4 @@
-"""The geometries of a compiled model, its meshes, and which pairs of them may touch."""
+"""The geometries of a compiled model, its meshes, and the pairs of geometries that may touch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _GEOM_NAMES = {
 
 
 class Geometries:
-    """Reads them one by one, with what a URDF and the caller say about them."""
+    """Reads the geometries of a compiled model, with frictions of a URDF and the caller's point clouds."""
 
     def __init__(self, reading: Reading, clouds: Mapping[str, PointCloud]) -> None:
         self.r = reading
@@ -37,7 +37,10 @@ class Geometries:
         self._hfields: dict[int, HeightField] = {}
 
     def _match_frictions(self) -> list[float | None]:
-        """Friction that a URDF gives to each geometry: collision elements in their links' order."""
+        """Return the friction that a URDF gives to each geometry.
+
+        The geometries of a link are in the order of its collision elements.
+        """
         m = self.r.m
         result: list[float | None] = [None] * int(m.ngeom)
         for link, frictions in self.r.origin.frictions.items():
@@ -99,7 +102,7 @@ class Geometries:
         )
 
     def _solver(self, kind: str, index: int) -> dict[str, Any]:
-        """Solver parameters, as the options have them where these speak."""
+        """Return the solver parameters of a geometry or pair; MuJoCo's override option replaces them."""
         m = self.r.m
         if self.r.overridden:
             found: dict[str, Any] = {"solref": m.opt.o_solref, "solimp": m.opt.o_solimp}
@@ -108,11 +111,11 @@ class Geometries:
             found = {name: getattr(m, f"{kind}_{name}")[index] for name in fields}
         for name in ("solref", "solreffriction"):
             if name in found and (found[name][0] > 0.0) != (found[name][1] > 0.0):
-                found[name] = SOLREF  # as MuJoCo does
+                found[name] = SOLREF  # MuJoCo replaces mixed signs by the default, too
         return found
 
     def _colour(self, g: int) -> tuple[float, ...]:
-        """Its own, else its material's."""
+        """Return the colour of a geometry, or that of its material if it has the default colour."""
         m = self.r.m
         own, material = tuple(map(float, m.geom_rgba[g])), int(m.geom_matid[g])
         if material >= 0 and own == (0.5, 0.5, 0.5, 1.0):
@@ -120,7 +123,7 @@ class Geometries:
         return own
 
     def _refuse(self, g: int, collides: bool) -> None:
-        """Of a geometry without a shape: an error where something may touch it, else a remark."""
+        """Refuse a geometry without a shape if something may touch it; otherwise note that it is not shown."""
         m, name = self.r.m, self.r.geom_names[g]
         what = "signed distance fields"
         pairs = range(0 if self.r.disabled("contact") else m.npair)
@@ -131,7 +134,7 @@ class Geometries:
             self.r.ignored.append(f"geom '{name}': {what} cannot be shown")
 
     def _surface(self, g: int) -> tuple[Any, float]:
-        """Frictions and margin, as the options or a URDF have them where these speak."""
+        """Return frictions and margin; MuJoCo's override option or a URDF's friction replaces those of the geometry."""
         m, given = self.r.m, self._frictions[g]
         friction, margin = m.geom_friction[g], float(m.geom_margin[g])
         if self.r.overridden:
@@ -141,11 +144,11 @@ class Geometries:
         return friction if given is None else (given, *friction[1:]), margin
 
     def _has_shape(self, g: int) -> bool:
-        """Whether anything can touch it here: signed distance fields have no shape."""
+        """Return whether a step can simulate contacts of a geometry; signed distance fields have no shape."""
         return int(self.r.m.geom_type[g]) in _GEOM_NAMES or self.r.geom_names[g] in self.clouds
 
     def _hfield(self, g: int) -> HeightField:
-        """MuJoCo's heights are single precision, parts of size[2]; its bottom is at -size[3]."""
+        """Convert a height field; MuJoCo's heights are fractions of size[2], and its bottom is at -size[3]."""
         m, i = self.r.m, int(self.r.m.geom_dataid[g])
         if i not in self._hfields:
             rows, columns, begin = (
@@ -162,8 +165,11 @@ class Geometries:
         return self._hfields[i]
 
     def _frame_of_file(self, g: int) -> tuple[Any, Any]:
-        """Pose of a mesh geometry as the file gives it: the compiler turns and shifts vertices, so
-        that x in the file's mesh is mesh_quat x + mesh_pos of what it keeps, and the pose back."""
+        """Return the pose of a mesh geometry as the file gives it.
+
+        MuJoCo's compiler turns and shifts the vertices: a vertex x of the compiled mesh stands at
+        mesh_quat x + mesh_pos in the mesh file. The compiled pose is changed back accordingly.
+        """
         import mujoco
 
         m, mesh = self.r.m, int(self.r.m.geom_dataid[g])
@@ -189,7 +195,7 @@ class Geometries:
         for p in range(m.npair):
             both = (int(m.pair_geom1[p]), int(m.pair_geom2[p]))
             if not all(map(self._has_shape, both)):
-                continue  # said where the geometry was read
+                continue  # an error or note exists since the geometry was read
             a, b = (self.r.geom_names[g] for g in both)
             owner = f"pair '{a}' - '{b}'"
             if self.r.given("pair_adhesion", p):
@@ -229,6 +235,6 @@ class Geometries:
             vertex, face = int(m.mesh_vertadr[i]), int(m.mesh_faceadr[i])
             vertices = m.mesh_vert[vertex : vertex + int(m.mesh_vertnum[i])]
             faces = m.mesh_face[face : face + int(m.mesh_facenum[i])]
-            hull = hull_of_compiled(m, i)  # MuJoCo has one where it collides
+            hull = hull_of_compiled(m, i)  # MuJoCo computes a hull for meshes that collide
             meshes.append(Mesh(self.r.mesh_names[i], vertices, faces, hull if len(hull) else None))
         return tuple(meshes)

@@ -1,7 +1,7 @@
-"""Mesh files that MuJoCo's compiler cannot read (.dae, .ply, .glb, .off, text .stl, ...), by trimesh.
+"""Reading of mesh files that MuJoCo's compiler cannot read (.dae, .ply, .glb, .off, text .stl, ...), by trimesh.
 
-Coordinates are taken as the file has them, in metres where it says its unit; an ``up_axis`` of
-Collada files is left alone, as robot viewers do. Everything in the file is one mesh.
+Coordinates are converted to metres if the file gives its unit, and otherwise taken as they are. The
+``up_axis`` of Collada files is ignored, as in robot viewers. All parts of a file become one mesh.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ import numpy.typing as npt
 _MUJOCO_READS = (".stl", ".obj", ".msh")
 
 STL_FACES_MOST = 200_000
-"""What MuJoCo reads of an .stl file."""
+"""Largest number of triangles that MuJoCo reads from an .stl file."""
 
 Triangles = tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]
 
 
 def mujoco_reads(name: str, content: bytes) -> bool:
-    """True if MuJoCo's compiler can read a mesh file of this name and content."""
+    """Return True if MuJoCo's compiler can read a mesh file of this name and content."""
     extension = os.path.splitext(name)[1].lower()
     return extension in _MUJOCO_READS and not (extension == ".stl" and _is_text_stl(content))
 
 
 def _is_text_stl(content: bytes) -> bool:
-    """Binary files may begin with the word as well, but hold 84 + 50 n bytes."""
+    """Return True for a text file: it begins with "solid", and its size is not the 84 + 50 n bytes of a binary file."""
     if content.lstrip()[:5].lower() != b"solid":
         return False
     count = int.from_bytes(content[80:84], "little") if len(content) >= 84 else -1
@@ -36,10 +36,16 @@ def _is_text_stl(content: bytes) -> bool:
 
 
 def read_triangles(owner: str, name: str, content: bytes) -> Triangles:
-    """Vertices (n, 3) in m and faces (k, 3) of a mesh file.
+    """Read the vertices (n, 3) in m and the faces (k, 3) of a mesh file.
 
-    Raises ValueError that begins with ``owner`` and names the file, ImportError where trimesh (or
-    what it needs for this format) is not installed.
+    Args:
+        owner: beginning of error messages.
+        name: name of the file.
+        content: its content.
+
+    Raises:
+        ValueError: The file cannot be read; the message begins with ``owner`` and names the file.
+        ImportError: trimesh, or a package that trimesh needs for this format, is not installed.
     """
     extension = os.path.splitext(name)[1].lower().lstrip(".")
     try:
@@ -64,7 +70,7 @@ def read_triangles(owner: str, name: str, content: bytes) -> Triangles:
         scale = _unit(trimesh, scene.units)
         vertices = np.array(mesh.vertices, dtype=np.float64) * scale
         faces = np.array(mesh.faces, dtype=np.int32)
-    except Exception as error:  # readers raise whatever the broken file leads them to
+    except Exception as error:  # the parsers raise various classes for broken files
         message = " ".join(str(error).split()) or type(error).__name__
         raise ValueError(f"{owner}: {name!r} cannot be read: {message}") from error
     if not len(vertices) or not len(faces):
@@ -79,7 +85,7 @@ def _unit(trimesh: Any, units: str | None) -> float:
 
 
 def as_obj(triangles: Triangles) -> bytes:
-    """The mesh as an .obj file, which MuJoCo reads."""
+    """Return the mesh as an .obj file, which MuJoCo reads."""
     vertices, faces = triangles
     lines = [f"v {x!r} {y!r} {z!r}" for x, y, z in vertices.tolist()]
     lines += [f"f {a} {b} {c}" for a, b, c in (faces + 1).tolist()]
@@ -87,7 +93,7 @@ def as_obj(triangles: Triangles) -> bytes:
 
 
 def as_stl(triangles: Triangles) -> bytes:
-    """The mesh as a binary .stl file: single precision, which pictures need, and read ten times faster."""
+    """Return the mesh as a binary .stl file; its single precision suffices for pictures, and it is read faster."""
     vertices, faces = triangles
     records = np.zeros(
         len(faces), dtype=[("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("_", "<u2")]

@@ -1,4 +1,4 @@
-"""Files of points. NPY is read by NumPy; PLY, OBJ and STL by trimesh, imported when one is read."""
+"""Reading of points from files: NPY by NumPy, and PLY, OBJ and STL by trimesh."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def read_points(
     Args:
         path: PLY, OBJ or STL (points, or the vertices of a mesh, each once), or NPY with an array
             (n, 3). All but NPY need ``pip install 'qdsim[meshes]'``.
-        count: number of points. For a mesh they are sampled evenly at random on its surface; for
-            points it is a random subset. None: all points, or the mesh's vertices.
-        seed: of the random choice; the same seed gives the same points.
-        scale: length unit of the file, m.
+        count: Number of points. From a mesh they are sampled evenly at random on its surface; from
+            a file of points they are a random subset. None: all points, or all vertices.
+        seed: Seed of the random choice; the same seed gives the same points.
+        scale: Length unit of the file, m.
 
     Raises:
-        FileNotFoundError, IsADirectoryError: there is no such file.
+        FileNotFoundError, IsADirectoryError: There is no such file.
         ImportError: trimesh is not installed.
-        ValueError: the file cannot be read, has no points or numbers that are not finite, or has
-            fewer than ``count`` points and no surface; the message names it.
+        ValueError: The file cannot be read, has no points, has numbers that are not finite, or has
+            fewer than ``count`` points and no surface; the message names the file.
     """
     name = os.fspath(path)
     if not isinstance(name, str):
@@ -68,16 +68,16 @@ def read_points(
 def _read_array(name: str) -> Any:
     try:
         loaded = np.load(name, allow_pickle=False)
-    except Exception as error:  # whatever a damaged header makes NumPy stumble over
+    except Exception as error:  # NumPy raises various classes for a damaged header
         raise ValueError(f"path: {name!r} cannot be read as NPY: {error}") from None
-    if not isinstance(loaded, np.ndarray):  # an archive by another name
+    if not isinstance(loaded, np.ndarray):  # an .npz archive with the suffix .npy
         loaded.close()
         raise ValueError(f"path: {name!r} cannot be read as NPY: it is an archive of arrays")
     return loaded
 
 
 def _read_mesh(name: str, kind: str) -> tuple[Any, Any]:
-    """Points and triangles; no triangles where the file has points only."""
+    """Read the points and triangles of a file; the triangles are None if it has only points."""
     try:
         import trimesh
     except ImportError as error:
@@ -90,7 +90,7 @@ def _read_mesh(name: str, kind: str) -> tuple[Any, Any]:
         if isinstance(loaded, trimesh.Scene):
             parts = [part for part in loaded.dump() if len(getattr(part, "vertices", ()))]
             loaded = trimesh.util.concatenate(parts) if parts else None
-    except Exception as error:  # whatever a damaged file makes the parser stumble over
+    except Exception as error:  # the parser raises various classes for a damaged file
         message = " ".join(str(error).split()) or type(error).__name__
         raise ValueError(f"path: {name!r} cannot be read as {kind.upper()}: {message}") from None
     vertices = getattr(loaded, "vertices", None)

@@ -18,8 +18,14 @@ CONES: tuple[Cone, ...] = ("pyramidal", "elliptic")  # mjtCone
 
 @dataclass(frozen=True)
 class Origin:
-    """Origin of a compiled model. ``frictions``: of a URDF link's collision elements; ``repaired``:
-    changes of its inertias."""
+    """Origin of a compiled model.
+
+    Attributes:
+        label: its name in messages.
+        urdf: whether it is a URDF.
+        frictions: frictions of the collision elements of each link of a URDF.
+        repaired: message about changes of the inertias of a URDF, or None.
+    """
 
     label: str
     urdf: bool = False
@@ -28,8 +34,8 @@ class Origin:
 
 
 class Reading:
-    """The model ``m``, names of its elements, and two growing lists: ignored elements, and
-    unsupported ones."""
+    """A compiled model ``m`` while it is read: names of its elements, and the lists of ignored and
+    unsupported elements, which grow."""
 
     def __init__(self, model: Any, origin: Origin, refusals: Refusals) -> None:
         self.m = model
@@ -45,13 +51,13 @@ class Reading:
         self.mesh_names = self.names("mesh", model.nmesh, model.name_meshadr)
 
     def names(self, kind: str, count: int, addresses: Any) -> list[str]:
-        """Names; elements without one are called by kind and index, as in "geom5"."""
+        """Return the names; elements without a name are named by kind and index, as in "geom5"."""
         said = self._said(count, addresses)
         taken = set(said)
         return [name or _free(f"{kind}{i}", taken) for i, name in enumerate(said)]
 
     def _said(self, count: int, addresses: Any) -> list[str]:
-        """Names as the file has them, empty where it has none."""
+        """Return the names as the file gives them; they are empty for elements without a name."""
         table = bytes(self.m.names)
         result = []
         for i in range(count):
@@ -60,7 +66,11 @@ class Reading:
         return result
 
     def _names_of_geoms(self) -> list[str]:
-        """A URDF's visual elements are counted apart: names of what collides do not depend on them."""
+        """Return the names of geometries.
+
+        Visual elements of a URDF are numbered separately, so that the names of colliding geometries do
+        not depend on them.
+        """
         m = self.m
         if not self.origin.urdf:
             return self.names("geom", m.ngeom, m.name_geomadr)
@@ -77,11 +87,11 @@ class Reading:
         return self.names(kind, index + 1, addresses)[index]
 
     def field(self, name: str, default: Any = 0) -> Any:
-        """A field of the compiled model that older or newer versions of MuJoCo do not have."""
+        """Return a field of the compiled model, or the default in versions of MuJoCo without this field."""
         return getattr(self.m, name, default)
 
     def given(self, name: str, index: int) -> bool:
-        """Whether a row of such a field is there and not zero."""
+        """Return whether the installed MuJoCo has this field, and its row is not zero."""
         return bool(np.any(self.field(name)[index])) if hasattr(self.m, name) else False
 
     def model_name(self) -> str:
@@ -89,7 +99,7 @@ class Reading:
         return table[: table.index(b"\0")].decode("utf-8", "replace") or "model"
 
     def disabled(self, what: str) -> bool:
-        """True if an option of the file switches this off. The bits move between versions."""
+        """Return whether an option of the file disables ``what``; the bits differ between versions of MuJoCo."""
         import mujoco
 
         bits = mujoco.mjtDisableBit.__members__
@@ -103,7 +113,7 @@ class Reading:
 
     @property
     def overridden(self) -> bool:
-        """The file replaces margin and friction of all contacts."""
+        """Whether the file overrides margin and friction of all contacts."""
         import mujoco
 
         return bool(int(self.m.opt.enableflags) & int(mujoco.mjtEnableBit.mjENBL_OVERRIDE))
@@ -119,12 +129,12 @@ class Reading:
 
 
 def _free(name: str, taken: set[str]) -> str:
-    """The name, longer until nothing else has it."""
+    """Return the name, with underscores appended until it is not taken."""
     while name in taken:
         name += "_"
     return name
 
 
 def scalar(joint_type: int) -> bool:
-    """Whether a joint has one number: slides and hinges."""
+    """Return whether a joint has one coordinate: slides and hinges."""
     return joint_type in (2, 3)

@@ -1,4 +1,4 @@
-"""Unsupported elements of a file: errors, unless the caller leaves them out."""
+"""Unsupported elements of a file, which are errors unless the caller leaves them out."""
 
 from __future__ import annotations
 
@@ -8,24 +8,29 @@ from typing import Literal, get_args
 from qdsim.arguments import MOST_TOLD
 
 Kind = Literal["force_limits", "tendons", "actuators", "fluids", "solver", "activations"]
-"""Kinds that may be left out: force limits of actuators; tendons with their actuators and
-equalities; actuators that are not springs of one joint; and what the file changes MuJoCo's step by
-and no step here has (``Refusals.differ``)."""
+"""Kinds of elements that the caller may leave out.
+
+``force_limits``: force limits of actuators. ``tendons``: tendons with their actuators and equalities.
+``actuators``: actuators that are not springs of one joint. ``fluids``, ``solver``, ``activations``:
+elements that change MuJoCo's step and that no step of this package simulates (``Refusals.differ``).
+"""
 
 
 class Refusals:
-    """Errors, and messages about elements that the caller left out."""
+    """Errors about unsupported elements, and messages about those that the caller left out."""
 
     def __init__(self, leave_out: frozenset[Kind] = frozenset()) -> None:
         self.leave_out = leave_out
         self.errors: list[str] = []
-        self._ways: list[tuple[Kind, ...]] = []  # of each error
+        self._ways: list[tuple[Kind, ...]] = []  # for each error, the kinds that avoid it
         self.left_out: list[str] = []
         self.unlike_mujoco: list[str] = []
 
     def differ(self, kind: Kind, text: str) -> None:
-        """Record what makes MuJoCo's step of the file another one: an error of steps that claim to
-        be that one, unless the caller left it out."""
+        """Record an element that makes MuJoCo's step differ from the steps of this package.
+
+        It is an error of steps by MuJoCo's law, unless the caller left it out.
+        """
         if kind in self.leave_out:
             self.left_out.append(text)
         else:
@@ -51,7 +56,7 @@ class Refusals:
         return False
 
     def message(self, title: str) -> str:
-        """All errors (or the first ones), and the ``leave_out`` argument that avoids all of them."""
+        """Return a message with all errors (or the first ones), and the ``leave_out`` argument that avoids them."""
         if len(self.errors) == 1:
             return f"{title}: {self.errors[0]}"
         shown = [f"  {item}" for item in self.errors[:MOST_TOLD]]
@@ -67,8 +72,11 @@ class Refusals:
 
 
 def kinds_of(leave_out: object) -> frozenset[Kind]:
-    """The argument ``leave_out``: one name or several. Raises TypeError or ValueError that names
-    it."""
+    """Check the argument ``leave_out``, one name or several.
+
+    Raises:
+        TypeError, ValueError: It is wrong; the message names it.
+    """
     names = (leave_out,) if isinstance(leave_out, str) else leave_out
     if not isinstance(names, Iterable):
         raise TypeError(f"leave_out must be names, got {type(leave_out).__name__}")

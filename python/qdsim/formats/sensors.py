@@ -1,4 +1,4 @@
-"""Sensors of forces of a compiled model."""
+"""The sensors of contact forces in a compiled model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _AT_SITES: dict[str, type[TouchSensor | ForceSensor | TorqueSensor]] = {
 
 
 def read_sensors(r: Reading, geoms: Collection[str]) -> tuple[Sensor, ...]:
-    """Those of forces; notes which others the file has, and those of geometries that are not among these names."""
+    """Read the sensors of forces; note the other sensors, and those of geometries that are not in ``geoms``."""
     import mujoco
 
     result: list[Sensor] = []
@@ -59,7 +59,7 @@ def _sensor(r: Reading, i: int, name: str, kind: str) -> Sensor | None:
 
 
 def _contact(r: Reading, i: int, name: str) -> ContactSensor | None:
-    """None: MuJoCo counts flexes, or tells of velocities."""
+    """Read a contact sensor; None if it reports data that ``CONTACT_DATA`` does not list."""
     m = r.m
     told, reduce = int(m.sensor_intprm[i][0]), REDUCTIONS[int(m.sensor_intprm[i][1])]
     data = tuple(word for bit, word in enumerate(CONTACT_DATA) if told >> bit & 1)

@@ -1,9 +1,9 @@
-"""Soft geometries of a file, in ``<custom>``, which MuJoCo stores without using it.
+"""Soft geometries of a file, given in ``<custom>`` elements, which MuJoCo stores without using them.
 
-``<numeric name="soft:GEOM" data="modulus dissipation hint thickness"/>``: numbers of a
-``Softness``, zero for those not given. ``<text name="soft:GEOM vertices" data="x y z x y z ..."/>``
-and the same with ``tetrahedra`` (indices) and ``pressure``: its own field, in the frame of the
-geometry; the numeric then has no hint, or is missing.
+``<numeric name="soft:GEOM" data="modulus dissipation hint thickness"/>`` gives the numbers of a
+``Softness``; a zero means that the number is not given. The three texts ``<text name="soft:GEOM
+vertices" data="x y z x y z ..."/>``, ``tetrahedra`` (indices) and ``pressure`` give a pressure field
+in the frame of the geometry; then the numeric has no hint, or is absent.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from qdsim.pressure import PressureField
 __all__ = ["read_softness"]
 
 _PARTS = {"vertices": (3, float), "tetrahedra": (4, int), "pressure": (1, float)}
-"""Numbers in a row, and what they are."""
+"""Count of numbers in a row of each text, and their type."""
 
 
 def read_softness(reading: Reading) -> dict[str, Softness]:
-    """By geometry. What does not fit is refused with the others of the file."""
+    """Read the softness of each soft geometry, by name; elements that do not fit are refused."""
     numbers, fields = _numbers(reading), _fields(reading)
     found: dict[str, Softness] = {}
     for geom in {**numbers, **fields}:

@@ -1,4 +1,4 @@
-"""Kinds of sources (path, XML text, MuJoCo object), and their compilation by MuJoCo."""
+"""Loading of a path, an XML text or a MuJoCo object, and its compilation by MuJoCo."""
 
 from __future__ import annotations
 
@@ -24,7 +24,13 @@ Described = tuple[Description, list[str]]
 
 @dataclass(frozen=True)
 class Files:
-    """Other places of files: folders of packages, contents by name; whether visuals are read."""
+    """Where files are found, and whether visual elements are read.
+
+    Attributes:
+        folders: folders of packages.
+        assets: contents of files, by name.
+        visuals: whether visual elements of a URDF are read.
+    """
 
     folders: tuple[str, ...]
     assets: dict[str, bytes]
@@ -153,7 +159,7 @@ def _compile_converted(
     assets: dict[str, bytes],
     error: Exception,
 ) -> Any:
-    """A second attempt after this error: with the mesh files that MuJoCo cannot read converted."""
+    """Compile after this error, with the mesh files that MuJoCo cannot read converted."""
     try:
         if path is not None:
             spec = mujoco.MjSpec.from_file(path, assets=assets)
@@ -214,7 +220,10 @@ def _load_object(source: object, wishes: Wishes) -> Described:
 def _read_urdf(
     mujoco: Any, text: str, label: str, folder: str | None, files: Files
 ) -> tuple[PreparedUrdf, Any, str | None]:
-    """The prepared text, the model, what was repaired. Visual elements do not hinder reading."""
+    """Return the prepared text, the model, and a message about repairs or None.
+
+    If visual elements prevent compilation, they are removed.
+    """
     prepared = prepare_urdf(text, label, folder, files.folders, files.assets, files.visuals)
     try:
         return prepared, *_compile_urdf(mujoco, prepared, label, files.assets)
@@ -230,7 +239,7 @@ def _read_urdf(
 def _compile_urdf(
     mujoco: Any, prepared: PreparedUrdf, label: str, assets: dict[str, bytes]
 ) -> tuple[Any, str | None]:
-    """The model, and what was done to its inertias if MuJoCo did not take them as they are."""
+    """Return the model, and a message about changes of its inertias, or None if MuJoCo accepts them."""
     text, assets = prepared.text, {**assets, **prepared.assets}
     try:
         return _compile_thin(mujoco, text, assets), None
@@ -248,7 +257,7 @@ def _compile_urdf(
 
 
 def _compile_thin(mujoco: Any, text: str, assets: dict[str, bytes]) -> Any:
-    """The model of a URDF. Meshes that enclose no volume (open or flat surfaces) count as shells."""
+    """Compile a URDF; meshes that enclose no volume (open or flat surfaces) count as shells."""
     try:
         return mujoco.MjModel.from_xml_string(text, assets)
     except Exception as error:
@@ -266,7 +275,7 @@ def _compile_error(label: str, error: Exception) -> ValueError:
 
 
 def root_tag(text: str) -> str | None:
-    """Of an XML text: "mujoco", "robot", another one, or None."""
+    """Return the name of the root element of an XML text ("mujoco", "robot" or another), or None."""
     position = 1 if text.startswith("\ufeff") else 0
     while match := _PROLOGUE.match(text, position):
         position = match.end()
@@ -275,7 +284,7 @@ def root_tag(text: str) -> str | None:
 
 
 def _checked_mapping(name: str, value: object, kind: type, said: str) -> dict[str, Any]:
-    """From names to what they stand for."""
+    """Check an argument that maps names to values of one type; None gives an empty dictionary."""
     if value is None:
         return {}
     if not isinstance(value, Mapping):

@@ -1,8 +1,8 @@
 """Preparation of URDF files for MuJoCo.
 
-MuJoCo does not resolve ``package://``, searches files by their last name only, merges links joined
-by fixed joints, and ignores friction. Here every mesh name is replaced by an absolute path, links
-stay bodies unless the file says otherwise, and friction is read.
+MuJoCo does not resolve ``package://``, ignores the folders in file names, merges links that fixed
+joints connect, and ignores friction. This module replaces every mesh name by an absolute path, keeps
+links as separate bodies unless the file asks for their fusion, and reads friction.
 """
 
 from __future__ import annotations
@@ -23,8 +23,14 @@ _DEPTH_LIMIT = 100
 
 @dataclass
 class PreparedUrdf:
-    """The rewritten text; friction of each link's collision elements, None where unset; meshes that
-    were converted, by the names that the text gives them."""
+    """A URDF that MuJoCo can read.
+
+    Attributes:
+        text: the rewritten text.
+        frictions: friction of each link's collision elements, None where it is not given.
+        ignored: messages about elements that were ignored.
+        assets: contents of converted meshes, by the names that the text gives them.
+    """
 
     text: str
     frictions: dict[str, list[float | None]] = field(default_factory=dict)
@@ -87,10 +93,10 @@ def prepare_urdf(
 
 
 def repair_inertias(text: str) -> tuple[str, list[str]]:
-    """A prepared URDF with every inertia positive, and messages about the changes.
+    """Return a prepared URDF in which every inertia is positive, and messages about the changes.
 
-    Links that move but have no mass (virtual links get 1e-6 kg and kg m^2, as is usual) and
-    matrices with negative principal moments (raised to a thousandth of the largest) are changed.
+    Links that move and have no mass get 1e-6 kg and 1e-6 kg m^2, as is usual for virtual links.
+    Principal moments that are not positive are raised to a thousandth of the largest one.
     """
     root = ElementTree.fromstring(text)
     moved = {
@@ -154,7 +160,7 @@ def _parse(text: str, label: str) -> ElementTree.Element:
 
 
 def _declare_prefixes(text: str) -> str:
-    """Extensions such as <drake:proximity_properties> often come without their declaration."""
+    """Declare the prefixes of extensions such as <drake:proximity_properties>; many files do not."""
     begin = re.search(r"<robot\b", text)
     if begin is None:
         return text
@@ -192,7 +198,7 @@ class _Resolver:
     converted: MutableMapping[str, bytes]
 
     def find(self, name: str) -> str | None:
-        """The absolute path, or the key of an asset; None if there is no such file."""
+        """Return the absolute path or the key of an asset, or None if there is no such file."""
         for candidate in self.candidates(name):
             if candidate in self.assets or os.path.isfile(candidate):
                 return candidate
@@ -225,7 +231,7 @@ class _Resolver:
         return list(dict.fromkeys(found))
 
     def readable(self, found: str, owner: str, collides: bool) -> str:
-        """The name of a file that MuJoCo reads: of this one, or of what it is converted to."""
+        """Return the name of a file that MuJoCo reads: the file itself, or its conversion."""
         name = f"{found}.{'obj' if collides else 'stl'}"
         if name in self.converted:
             return name
@@ -243,9 +249,9 @@ class _Resolver:
 
 
 def _resolve_visual(element: ElementTree.Element, resolver: _Resolver) -> str:
-    """Makes the mesh name of an element absolute; what is wrong with the mesh, if anything.
+    """Make the mesh name of a visual element absolute; return the problem with the mesh, or "".
 
-    The element loses its name, which may be that of a collision element.
+    Removes the name of the element, which may be that of a collision element.
     """
     element.attrib.pop("name", None)
     for mesh in element.iter("mesh"):
@@ -276,7 +282,10 @@ def _resolve_collision(
 
 
 def _friction(collision: ElementTree.Element, link: ElementTree.Element) -> float | None:
-    """Drake's proximity properties (static), old contact coefficients, or Bullet's extension."""
+    """Return the friction of a collision element, or None.
+
+    It is Drake's proximity property (static), the older contact coefficients, or Bullet's extension.
+    """
     for element in collision.iter():
         tag = element.tag.rpartition("}")[2]
         if tag == "mu_static" or (tag == "contact_coefficients" and element.get("mu")):

@@ -1,5 +1,7 @@
-"""Checks of URDF elements that MuJoCo's reader drops silently or reports without a name: errors, or
-listed as ignored."""
+"""Checks of URDF elements that MuJoCo's reader ignores silently or reports without a name.
+
+Some of them are errors; the others are listed as ignored.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ _READ = {
         "safety_controller",
     },
 }
-"""Elements that are read, or that ``prepare_urdf`` reads or tells itself."""
+"""Elements that MuJoCo or ``prepare_urdf`` reads, or about which ``prepare_urdf`` adds a message."""
 _ATTRIBUTES = {
     "mimic": {"joint", "multiplier", "offset"},
     "limit": {"lower", "upper", "effort", "velocity"},
@@ -36,10 +38,10 @@ _ATTRIBUTES = {
 def check_structure(root: ElementTree.Element, label: str) -> list[str]:
     """Check that joints refer to existing links and joints, and list ignored elements of the file.
 
-    A joint that mimics a fixed one becomes fixed (its meaning for offset zero).
+    A joint that mimics a fixed joint becomes fixed, which is what it means if the offset is zero.
 
     Raises:
-        ValueError: for a joint whose parent, child or mimicked joint does not exist, or that cannot
+        ValueError: The parent, child or mimicked joint of a joint does not exist, or a joint cannot
             be mimicked.
     """
     ignored = [f"{tag} elements of the robot ({n})" for tag, n in _unread(root, "robot").items()]
@@ -64,13 +66,13 @@ def check_structure(root: ElementTree.Element, label: str) -> list[str]:
 
 
 def _local(element: ElementTree.Element) -> str:
-    """The tag, with its prefix; empty for comments."""
+    """Return the tag with its prefix, or an empty text for comments."""
     tag = element.tag if isinstance(element.tag, str) else ""
     return tag.replace("{urn:", "").replace("{", "").replace("}", ":")
 
 
 def _unread(element: ElementTree.Element, kind: str) -> Counter[str]:
-    """Tags of children that nothing reads, and how many there are."""
+    """Return the tags of children that nothing reads, and how often each occurs."""
     tags = [_local(child) for child in element]
     return Counter(tag for tag in tags if tag and tag not in _READ[kind])
 
@@ -89,7 +91,7 @@ def _missing(what: str, name: str, names: Iterable[str]) -> str:
 def _check_mimic(
     owner: str, joint: ElementTree.Element, joints: dict[str, ElementTree.Element]
 ) -> None:
-    """What a joint mimics is there, another one, and has one coordinate or none."""
+    """Check that the mimicked joint exists, is another joint, and has at most one coordinate."""
     mimic = joint.find("mimic")
     if mimic is None or mimic.get("joint") is None:  # MuJoCo says that the attribute is missing
         return
@@ -108,7 +110,7 @@ def _check_mimic(
 def _fixed_followers(
     name: str, joint: ElementTree.Element, joints: dict[str, ElementTree.Element], label: str
 ) -> list[str]:
-    """Take the mimic of fixed joints away, and make those that mimic a fixed one fixed; sentences on both."""
+    """Remove the mimic of fixed joints, and fix joints that mimic a fixed joint; return messages about both."""
     mimic = joint.find("mimic")
     if mimic is None:
         return []
@@ -116,7 +118,7 @@ def _fixed_followers(
         joint.remove(mimic)
         return [f"joint '{name}': mimic, of a {joint.get('type')} joint"]
     seen = [name]
-    while True:  # along the chain of those that mimic each other
+    while True:  # follow the chain of mimicked joints
         leader = joints[seen[-1]].find("mimic")
         follows = "" if leader is None else leader.get("joint", "")
         if follows in seen or follows not in joints:
@@ -137,7 +139,7 @@ def _fixed_followers(
 
 
 def _dropped(joint: ElementTree.Element) -> list[str]:
-    """What of a joint's own elements is not read."""
+    """Return which elements and attributes of a joint are not read."""
     found = list(_unread(joint, "joint"))
     for tag, known in _ATTRIBUTES.items():
         element = joint.find(tag)
@@ -159,7 +161,7 @@ def _is_limited(joint: ElementTree.Element) -> bool:
 
 
 def _number(text: str | None) -> float:
-    """NaN of what is no number, which MuJoCo refuses."""
+    """Return the number, or NaN for text that is no number; MuJoCo refuses such text."""
     try:
         return float(text or "0")
     except ValueError:
