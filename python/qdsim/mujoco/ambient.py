@@ -1,4 +1,4 @@
-"""MuJoCo's step as a function of arrays, quaternions included, for libraries without manifolds."""
+"""MuJoCo's step as a function of arrays, with quaternions as four numbers, for libraries without manifolds."""
 
 from __future__ import annotations
 
@@ -21,19 +21,18 @@ _RESETS = (
     mujoco.mjtWarning.mjWARN_BADQVEL,
     mujoco.mjtWarning.mjWARN_BADQACC,
 )
-"""After these MuJoCo goes on from its default state."""
+"""Warnings after which MuJoCo continues from its default state."""
 
 
 class Coordinates:
-    """Derivatives with respect to the numbers of a state [qpos, v, act] and to tangents [dq, dv,
-    act].
+    """Conversion between derivatives by the numbers of a state [qpos, v, act] and by tangents [dq, dv, act].
 
-    The length of a quaternion has no effect: MuJoCo normalises it.
+    The length of a quaternion has no effect, because MuJoCo normalises it.
     """
 
     def __init__(self, model: Any) -> None:
         self.nq, self.nv, self.size = model.nq, model.nv, model.nq + model.nv + model.na
-        self.turns: list[tuple[int, int]] = []  # where quaternions and their turns begin
+        self.turns: list[tuple[int, int]] = []  # first index of each quaternion in qpos, and in dq
         plain_q, plain_v = set(range(model.nq)), set(range(model.nv))
         for kind, q, v in zip(model.jnt_type, model.jnt_qposadr, model.jnt_dofadr, strict=True):
             if kind in (FREE, BALL):
@@ -44,7 +43,7 @@ class Coordinates:
         self.plain_q, self.plain_v = sorted(plain_q), sorted(plain_v)
 
     def by_numbers(self, matrix: Array, state: Array) -> Array:
-        """Columns by [qpos, v, act] of columns by [dq, dv, act]."""
+        """Convert columns for tangents [dq, dv, act] to columns for numbers [qpos, v, act]."""
         out = np.empty((len(matrix), self.size))
         out[:, self.plain_q] = matrix[:, self.plain_v]
         for q, v in self.turns:
@@ -54,7 +53,7 @@ class Coordinates:
         return out
 
     def of_numbers(self, matrix: Array, state: Array) -> Array:
-        """Rows of [qpos, v, act] from rows of [dq, dv, act]."""
+        """Convert rows for tangents [dq, dv, act] to rows for numbers [qpos, v, act]."""
         out = np.empty((self.size, matrix.shape[1]))
         out[self.plain_q] = matrix[self.plain_v]
         for q, v in self.turns:
@@ -64,7 +63,7 @@ class Coordinates:
 
 
 def _by_turn(p: Array) -> Array:
-    """(4, 3) of a quaternion by a turn in the body's own axes: half of p (0, turn)."""
+    """Return the derivative (4, 3) of a quaternion p by a turn about the body's own axes: half of p (0, turn)."""
     w, x, y, z = p
     return 0.5 * np.array([[-x, -y, -z], [w, -z, y], [z, w, -x], [-y, x, w]])
 
@@ -73,8 +72,8 @@ def _by_turn(p: Array) -> Array:
 class Step:
     """``mj_step`` of many states (..., nstate) of ``mjSTATE_FULLPHYSICS`` under controls (..., nu).
 
-    Hashable, so that a library compiles once for each. Arguments that differ from call to call (the
-    numbers) are checked here.
+    Objects are hashable, so that a library compiles its program once for each. The methods check the
+    arguments that differ from call to call.
     """
 
     model: Any
@@ -85,11 +84,11 @@ class Step:
     coordinates: Coordinates = field(compare=False, repr=False)
 
     def advance(self, states: npt.ArrayLike, controls: npt.ArrayLike) -> Array:
-        """The next states.
+        """Compute the next states.
 
         Raises:
             ValueError: A number is not finite.
-            ArithmeticError: MuJoCo gave a state up.
+            ArithmeticError: MuJoCo's simulation of a state failed.
         """
         x, u = self._rows(states, controls)
         out = np.empty(x.shape)
@@ -99,10 +98,10 @@ class Step:
     def linearize(
         self, states: npt.ArrayLike, controls: npt.ArrayLike
     ) -> tuple[Array, Array, Array]:
-        """The next states, and their derivatives (..., nstate, nstate) and (..., nstate, nu).
+        """Compute the next states, and their derivatives (..., nstate, nstate) and (..., nstate, nu).
 
         Raises:
-            As ``advance``, and as ``qdsim.mujoco.linearize``.
+            ValueError, ArithmeticError: As ``advance`` and ``qdsim.mujoco.linearize``.
         """
         x, u = self._rows(states, controls)
         plan, (n, size) = plan_of(self.model), x.shape
@@ -141,7 +140,7 @@ class Step:
 
 _steps: dict[Step, Step] = {}
 _defaults: dict[Any, Array] = {}
-"""Both live as long as the process, as compiled programs may; so do their models."""
+"""Steps and default inputs are kept until the process ends, as are compiled programs, and so are their models."""
 
 
 def step_of(
@@ -150,7 +149,14 @@ def step_of(
     contacts: Literal["exact", "differences"] = "exact",
     threads: int | None = None,
 ) -> Step:
-    """The same object for the same arguments: ``model``, what of ``data`` all samples share, and how to work."""
+    """Return the step of these arguments; the same arguments give the same object.
+
+    Args:
+        model: A ``mujoco.MjModel``.
+        data: An ``MjData`` with the inputs common to all samples; None: MuJoCo's defaults.
+        contacts: As in ``linearize``.
+        threads: As in ``linearize_batch``.
+    """
     one_of("contacts", contacts, allowed=("exact", "differences"))
     plan_of(model)
     count = thread_count(threads)
@@ -167,7 +173,7 @@ def step_of(
 
 
 def lead_of_step(model: Any, state: Any, control: Any) -> tuple[int, ...]:
-    """Leading dimensions of arrays of any library, whose widths are checked."""
+    """Return the leading dimensions of arrays of any library, and check their widths."""
     for name, array, width in (("state", state, state_size(model)), ("control", control, model.nu)):
         if array.ndim < 1 or array.shape[-1] != width:
             raise ValueError(f"{name}: expected shape (..., {width}), got {tuple(array.shape)}")

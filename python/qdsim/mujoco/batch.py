@@ -45,8 +45,8 @@ def linearize_batch(
     Args:
         model: A ``mujoco.MjModel``.
         states: (..., nstate) of ``mjSTATE_FULLPHYSICS``: time, qpos, qvel, act.
-        controls: (..., nu); None: those of ``data``. Leading dimensions of both broadcast, and are
-            the batch.
+        controls: (..., nu); None: those of ``data``. The leading dimensions of states and controls
+            broadcast to those of the batch.
         data: An ``MjData`` with the inputs common to all samples: applied forces, mocap poses,
             active equalities; it is not changed. None: MuJoCo's defaults.
         contacts: As in ``linearize``.

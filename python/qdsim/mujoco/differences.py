@@ -1,5 +1,4 @@
-"""The derivative of one of MuJoCo's contacts, by finite differences of MuJoCo's collision
-detection."""
+"""Derivatives of MuJoCo's contacts by finite differences of MuJoCo's collision detection."""
 
 from __future__ import annotations
 
@@ -19,8 +18,8 @@ def contact_change(model: Any, data: Any, contact: int, step: float = 1e-6) -> A
     """Compute central differences of a contact's gap, position and normal for motions of its second
     geometry.
 
-    Where a motion to one side ends the contact, because that is no deeper than the motion is long, the difference is one
-    to the other side.
+    If a motion in one direction ends the contact, because the contact is no deeper than the motion is
+    long, the difference for this direction is one-sided.
 
     Args:
         model: A ``mujoco.MjModel``.
@@ -29,12 +28,12 @@ def contact_change(model: Any, data: Any, contact: int, step: float = 1e-6) -> A
         step: Length in m, and angle in rad, of the motions, > 0.
 
     Returns:
-        (7, 6) rows: gap (m), position (3, m) and normal (3), world axes; columns: angular velocity
-        (3) of the second
-        geometry, and velocity (3) of its point at the contact, with the first geometry at rest.
+        (7, 6) Rows: gap (m), position (3, m) and normal (3), in world axes. Columns: angular velocity
+        (3) of the second geometry, and velocity (3) of its point at the contact, with the first
+        geometry at rest.
 
     Raises:
-        ValueError: MuJoCo's contact jumps: neither motion of some direction leaves it nearby.
+        ValueError: MuJoCo's contact jumps: for some direction, no motion leaves a contact nearby.
     """
     return contact_changes(model, data, [contact], step)[contact]
 
@@ -42,14 +41,14 @@ def contact_change(model: Any, data: Any, contact: int, step: float = 1e-6) -> A
 def contact_changes(
     model: Any, data: Any, contacts: Iterable[int], step: float = 1e-6
 ) -> dict[int, Array]:
-    """``contact_change`` of several contacts, by their numbers."""
+    """Compute ``contact_change`` of several contacts, by their indices."""
     twin = mujoco.MjData(model)
     mujoco.mj_copyData(twin, model, data)
     return {i: _change(model, data, twin, i, step) for i in contacts}
 
 
 def _change(model: Any, data: Any, twin: Any, contact: int, step: float) -> Array:
-    """``twin``: a copy of data, whose contacts change."""
+    """Compute ``contact_change`` of one contact; ``twin`` is a copy of ``data``, which is changed."""
     one = data.contact[contact]
     geoms, place, normal = np.array(one.geom), np.array(one.pos), np.array(one.frame[:3])
     moved = int(geoms[1])
@@ -91,7 +90,7 @@ def _turn(axis: int, angle: float) -> Array:
 
 
 def _nearest(data: Any, geoms: IntArray, at: Array, step: float) -> Array | None:
-    """Gap, place and normal of the contact of two geometries that is nearest to where one was, if any is near."""
+    """Return gap, position and normal of the contact of two geometries nearest to ``at``; None if none is near."""
     contacts = data.contact
     same = np.flatnonzero((contacts.geom == geoms).all(axis=1))
     if len(same) == 0:

@@ -25,12 +25,12 @@ from qdsim.mujoco.refusals import has_spatial, options_refused, what_is_refused
 
 
 class Plan(NamedTuple):
-    """What is kept of a model."""
+    """Data that is computed once per model."""
 
     core: object
-    """Addresses of its arrays, which live as long as it does, and its meshes."""
+    """Addresses of the model's arrays, which are valid while the model lives, and its meshes."""
     spatial: bool
-    """Whether it has spatial tendons."""
+    """Whether the model has spatial tendons."""
 
 
 _plans: WeakKeyDictionary[Any, Plan] = WeakKeyDictionary()
@@ -63,7 +63,7 @@ class Transition(_Matrices):
     def __new__(
         cls, A: Array, B: Array, C: None = None, D: None = None, differenced: int = 0
     ) -> Transition:
-        """A and B are the derivatives."""
+        """Make the tuple (A, B, C, D) with the attribute ``differenced``."""
         made = super().__new__(cls, A, B, C, D)
         made.differenced = differenced
         return made
@@ -89,8 +89,8 @@ def linearize(
     """Compute the exact derivatives A, B of one ``mj_step`` from the state and controls in
     ``data``.
 
-    They are those of MuJoCo's own step with its own contacts, solved to rounding for any tolerance
-    of the solver. Supported are the integrators Euler and implicitfast, both cones, every condim,
+    They are the derivatives of MuJoCo's own step with its own contacts, accurate to rounding for any
+    tolerance of MuJoCo's solver. Supported are the integrators Euler and implicitfast, both cones, every condim,
     limits, dry friction, equalities (connect, weld, joint, tendon), springs and dampers, tendons,
     and actuators with affine gains and biases and any linear activation. The function calls
     ``mj_forward(model, data)``, which updates the quantities derived from the state. At kinks (a
@@ -101,10 +101,10 @@ def linearize(
     Args:
         model: A ``mujoco.MjModel``.
         data: Its ``mujoco.MjData``.
-        contacts: What to do with a contact that differs from that of this package's geometry, so
-            that its derivative has no closed form: often for cylinders and ellipsoids, sometimes
-            for meshes, always for height fields. "exact": ValueError; "differences": this contact
-            alone by central differences of MuJoCo's collision detection.
+        contacts: Treatment of contacts whose derivative has no closed form, because they differ
+            from the contact that this package computes: often of cylinders and ellipsoids,
+            sometimes of meshes, always of height fields. "exact": ValueError. "differences": such
+            contacts alone are differentiated by central differences of MuJoCo's collision detection.
 
     Returns:
         ``Transition`` (A, B, C, D) with the shapes and meaning of ``mjd_transitionFD``; C and D
@@ -123,7 +123,7 @@ def linearize(
 
 
 def transition(plan: Plan, model: Any, data: Any, contacts: str) -> Transition:
-    """``linearize`` of checked arguments."""
+    """Compute ``linearize`` for checked arguments."""
     view = _view_of(data)
     _core._mujoco_fits(plan.core, view)
     mujoco.mj_forwardSkip(model, data, mujoco.mjtStage.mjSTAGE_NONE, 1)
@@ -144,7 +144,7 @@ def _check(name: str, value: object, kind: type) -> None:
 
 
 def plan_of(model: Any) -> Plan:
-    """The plan of a model, made at the first call."""
+    """Return the plan of a model; it is made at the first call."""
     _check("model", model, mujoco.MjModel)
     plan = _plans.get(model)
     if plan is None or options_refused(model, plan.spatial):
@@ -159,7 +159,7 @@ def plan_of(model: Any) -> Plan:
 
 
 def _view_of(data: Any) -> object:
-    """What is kept of a data: addresses of its arrays, which live as long as it does."""
+    """Return the addresses of the arrays of a data, which are valid while it lives; found at the first call."""
     view = _views.get(data)
     if view is None:
         with _lock:
@@ -168,7 +168,7 @@ def _view_of(data: Any) -> object:
 
 
 def _hulls(model: Any) -> tuple[Array | npt.NDArray[np.int32], ...]:
-    """Vertices and triangles of all meshes that collide."""
+    """Return the vertices and triangles of all meshes that collide."""
     counts, faces = [], []
     for i in range(model.nmesh):
         hull = hull_of_compiled(model, i)

@@ -35,8 +35,8 @@ def jvp(
         Changes (..., 2 nv + na) of the next state.
 
     Raises:
-        TypeError, ValueError, ArithmeticError: As ``linearize``; also if neither tangent is given,
-            or one has a wrong shape or numbers that are not finite.
+        TypeError, ValueError, ArithmeticError: As ``linearize``; also if both tangents are None, or
+            one has a wrong shape or numbers that are not finite.
     """
     if state is None and control is None:
         raise ValueError("state: expected a tangent of the state or of the controls, got neither")
@@ -73,9 +73,8 @@ def vjp(
         contacts: As in ``linearize``.
 
     Returns:
-        Their gradients (..., 2 nv + na) with respect to the state, A.T @ cotangent, and (..., nu)
-        with respect to the
-        controls, B.T @ cotangent.
+        The gradients with respect to the state, (..., 2 nv + na), A.T @ cotangent, and with respect to
+        the controls, (..., nu), B.T @ cotangent.
 
     Raises:
         TypeError, ValueError, ArithmeticError: As ``linearize``; also if the cotangent has a wrong

@@ -1,4 +1,4 @@
-"""Features of a MuJoCo model without derivative here, by name."""
+"""Features of MuJoCo models that ``linearize`` cannot differentiate, by name."""
 
 from __future__ import annotations
 
@@ -24,12 +24,11 @@ WRAP_PULLEY = int(mujoco.mjtWrap.mjWRAP_PULLEY)
 
 
 OLDEST = 3, 14
-"""The first version of MuJoCo whose steps are differentiated: before, free bodies moved in another way, and the arrays
-were others."""
+"""The first supported version of MuJoCo; earlier ones integrate free bodies differently and have other arrays."""
 
 
 def what_is_refused(m: Any) -> list[str]:
-    """Each feature of the model that ``linearize`` cannot differentiate, one string each."""
+    """List the features of the model that ``linearize`` cannot differentiate, one string each."""
     found = [*_of_options(m), *_of_the_whole(m), *_of_tendons(m), *_of_equalities(m)]
     for i in range(m.nactuator if hasattr(m, "nactuator") else m.nu):
         found += [f"actuator {_name(m.actuator(i), i)}: {reason}" for reason in _of_actuator(m, i)]
@@ -37,14 +36,14 @@ def what_is_refused(m: Any) -> list[str]:
 
 
 def has_spatial(m: Any) -> bool:
-    """Whether any tendon of the model is spatial."""
+    """Return whether any tendon of the model is spatial."""
     return m.ntendon > 0 and bool(_spatial(m).any())
 
 
 def options_refused(m: Any, spatial: bool) -> bool:
-    """Whether ``what_is_refused`` would name one of the options, which may change from call to call.
+    """Return whether ``what_is_refused`` would name an option; options may change from call to call.
 
-    ``spatial``: from ``has_spatial``.
+    ``spatial``: the result of ``has_spatial``.
     """
     options = m.opt
     integrator = options.integrator
@@ -106,7 +105,7 @@ def _of_the_whole(m: Any) -> Iterator[str]:
 
 
 def _spatial(m: Any) -> Any:
-    """(ntendon) Which tendons are."""
+    """Return which tendons are spatial, (ntendon)."""
     return np.asarray(m.wrap_type)[np.asarray(m.tendon_adr, dtype=int)] != WRAP_JOINT
 
 

@@ -1,5 +1,5 @@
-"""States and controls as rows of numbers, laid out as in ``mujoco.rollout``, and threads that work
-on them."""
+"""States and controls as rows of numbers, laid out as in ``mujoco.rollout``, and threads that process
+them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from qdsim.arguments import finite, reals
 from qdsim.array_type import Array
 
 STATE = mujoco.mjtState.mjSTATE_FULLPHYSICS
-"""Time, qpos, qvel, act: what ``mujoco.rollout`` takes and returns."""
+"""Time, qpos, qvel and act: the state that ``mujoco.rollout`` takes and returns."""
 SHARED = mujoco.mjtState.mjSTATE_USER
-"""What is given from outside: controls, applied forces, active equalities, mocap poses."""
+"""The inputs of a step: controls, applied forces, active equalities, mocap poses."""
 
 
 def state_size(model: Any) -> int:
@@ -28,7 +28,7 @@ def state_size(model: Any) -> int:
 
 
 def shared_of(model: Any, data: Any) -> Array:
-    """Inputs common to all rows, from ``data`` or, if None, MuJoCo's defaults."""
+    """Return the inputs common to all rows, from ``data`` or, if it is None, MuJoCo's defaults."""
     if not isinstance(data, (mujoco.MjData, type(None))):
         raise TypeError(f"data: expected a mujoco.MjData or None, got {type(data).__name__}")
     found = np.empty(mujoco.mj_stateSize(model, SHARED))
@@ -40,7 +40,7 @@ def shared_of(model: Any, data: Any) -> Array:
 
 
 def rows_of(name: str, given: npt.ArrayLike, width: int) -> Array:
-    """Finite numbers (..., width)."""
+    """Check an array of finite numbers (..., width)."""
     numbers = reals(name, given)
     if numbers.ndim < 1 or numbers.shape[-1] != width:
         raise ValueError(f"{name}: expected shape (..., {width}), got {numbers.shape}")
@@ -50,7 +50,7 @@ def rows_of(name: str, given: npt.ArrayLike, width: int) -> Array:
 def lead_of(
     states: tuple[int, ...], controls: tuple[int, ...], names: tuple[str, str]
 ) -> tuple[int, ...]:
-    """Leading dimensions, of the shapes of both."""
+    """Return the leading dimensions to which those of both shapes broadcast."""
     try:
         return np.broadcast_shapes(states[:-1], controls[:-1])
     except ValueError:
@@ -61,13 +61,13 @@ def lead_of(
 
 
 def flat(rows: Array, lead: tuple[int, ...]) -> Array:
-    """(n, width), of rows that broadcast to these leading dimensions."""
+    """Broadcast rows to these leading dimensions and flatten them to (n, width)."""
     width = rows.shape[-1]
     return np.broadcast_to(rows, (*lead, width)).reshape(math.prod(lead), width)
 
 
 class Crew:
-    """Threads, with an ``MjData`` each.
+    """Threads that process rows, each with an ``MjData`` of its own.
 
     Args:
         model: A ``mujoco.MjModel``.
@@ -80,11 +80,11 @@ class Crew:
         self._free: list[Any] = []
 
     def each(self, states: Array, controls: Array | None, work: Callable[[int, Any], None]) -> None:
-        """Call work(i, data) for the states (n, nstate) and controls (n, nu), or for the common
-        controls.
+        """Call work(i, data) for each of the states (n, nstate) with its controls (n, nu).
 
-        Rows are independent: the solver starts cold, so results do not depend on threads. The error
-        of the first failed row is raised, with its number in front.
+        If ``controls`` is None, the common ones apply. The solver starts cold in every row, so that
+        results do not depend on the number of threads. If rows fail, the error of the first of them
+        is raised, with its index at the beginning of the message.
         """
         count = len(states)
         claims = itertools.count()
