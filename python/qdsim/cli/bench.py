@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 __all__ = ["add_arguments", "run"]
 
 Contender = tuple[Callable[[], None], Callable[[], object]]
-"""What is done before a block of calls, untimed, and the call."""
+"""A preparation before each block of calls, which is not timed, and the call."""
 
 _BLOCK = 20
-"""Calls between two looks at the clock."""
+"""Number of calls between two readings of the clock."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> Outcome:
-    """Time them all."""
+    """Time all contenders."""
     if not 0.0 < arguments.seconds < 1e4:
         raise UnusableError(
             f"--seconds: must be positive and below 10000, got {arguments.seconds:g}"
@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
 
 
 def _scene(source: str, arguments: argparse.Namespace) -> tuple[Model, Any, Any, Options]:
-    """A model with a configuration, a command and options."""
+    """Return a model with a configuration, a command and options."""
     from qdsim.step import Options
 
     if os.path.exists(source):
@@ -100,7 +100,7 @@ def _scene(source: str, arguments: argparse.Namespace) -> tuple[Model, Any, Any,
 
 
 def _compiled(source: str, model: Model) -> Any:
-    """MuJoCo's model: of the file itself where it has the same coordinates, else of what qdsim read of it."""
+    """Return MuJoCo's model of the file, or of qdsim's description if the file gives other coordinates."""
     import mujoco
 
     if os.path.exists(source):
@@ -119,7 +119,7 @@ def _contenders(model: Model, q: Any, u: Any, options: Options, compiled: Any) -
     data = mujoco.MjData(compiled)
 
     def begin() -> None:
-        """MuJoCo's state moves on from call to call: every block starts where the others stand."""
+        """Reset MuJoCo's state, which every call changes, to that of the other contenders."""
         mujoco.mj_resetData(compiled, data)
         data.qpos[:] = q
         data.ctrl[:] = u
@@ -133,11 +133,14 @@ def _contenders(model: Model, q: Any, u: Any, options: Options, compiled: Any) -
 
 
 def _nothing() -> None:
-    """A pure map needs no preparation."""
+    """Do nothing: the other contenders have no state."""
 
 
 def _medians(contenders: Sequence[Contender], seconds: float) -> tuple[list[float], bool]:
-    """Seconds a call, the contenders by turns, and whether Ctrl-C ended it; then perhaps none."""
+    """Time the contenders in turn; return the median seconds per call, and whether Ctrl-C ended the measurement.
+
+    After an early Ctrl-C there may be no medians.
+    """
     taken: list[list[float]] = [[] for _ in contenders]
     interrupted = False
     end = time.perf_counter() + seconds

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["add_arguments", "run"]
 
 _NEAR = 0.02
-"""m: contacts up to this distance are counted."""
+"""Contacts up to this distance are counted, m."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> Outcome:
-    """Load, step, draw."""
+    """Load the file, take a step, and draw it."""
     from qdsim.loading import load
 
     path = arguments.file
@@ -107,7 +107,7 @@ def _readable(path: str) -> bool:
 
 
 def _describe(path: str, model: Model, q: Array) -> tuple[dict[str, Any], list[str]]:
-    """What the file holds: a report, and lines for people."""
+    """Return the content of the file as a report and as lines of text."""
     counts = {
         "bodies": len(model.body_names) - 1,
         "joints": len(model.joint_names),
@@ -154,11 +154,11 @@ def _object_row(item: dict[str, Any]) -> tuple[str, str, str, str]:
 def _ready(
     arguments: argparse.Namespace, model: Model, q: Array, steps: bool
 ) -> tuple[bool, str | None, str]:
-    """Whether plans can be made, what is in the way, and both in words."""
+    """Return whether plans can be made, the obstacle if not, and both in words."""
     from qdsim.cli.own_tasks import obstacle
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of tries: the verdict counts
+        warnings.simplefilter("ignore")  # warnings of these trials are not of interest
         reason = obstacle(model, q) if steps else "the first step fails"
     if reason is not None:
         return False, reason, f"no, because {reason}"
@@ -167,7 +167,7 @@ def _ready(
 
 
 def _first_step(model: Model, q: Array) -> tuple[dict[str, Any], str, bool]:
-    """A step with the command that holds the default configuration: report, words, whether it went well."""
+    """Take a step with the command that holds ``q``; return a report, a text, and whether it succeeded."""
     from qdsim._core import SolverError
     from qdsim.step import Options, step
 

@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> Outcome:
-    """Run the demonstration, which prints its own output."""
+    """Run the demonstration; it prints its own output."""
     from qdsim import demo, systems
 
     check_seed(arguments.seed)

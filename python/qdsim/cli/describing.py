@@ -27,13 +27,13 @@ __all__ = [
 ]
 
 _NARROW = math.radians(2.0 * math.pi)
-"""rad; ranges as narrow as radians are that were read as degrees."""
+"""Width of range, rad, up to which a range in radians was probably read as degrees."""
 
 _UNITS = {"hinge": "rad", "slide": "m"}
 
 
 def joint_rows(model: Model) -> list[tuple[str, str, str, str]]:
-    """For each joint: name, type, range with its unit, and its actuators."""
+    """List the name, type, range with its unit, and actuators of each joint."""
     drives: dict[str, list[str]] = {}
     for i, actuator in enumerate(model.description.actuators):
         if actuator.joint is not None:
@@ -51,8 +51,7 @@ def joint_rows(model: Model) -> list[tuple[str, str, str, str]]:
 
 
 def degrees_meant(model: Model) -> str | None:
-    """A message if ranges of hinges or of their commands suggest that degrees and radians are mixed
-    up, or None."""
+    """Return a message if ranges of hinges or of their commands seem to mix up degrees and radians, or None."""
     return _joints_in_other_units(model) or _commands_in_degrees(model)
 
 
@@ -78,7 +77,7 @@ def _joints_in_other_units(model: Model) -> str | None:
 
 
 def _commands_in_degrees(model: Model) -> str | None:
-    """Hinges without a range may turn as far as they like."""
+    """Check commands of hinges that have a range; hinges without one may turn by any angle."""
     from qdsim.planning.task.oddities import LARGE_ANGLE
 
     hinges = {j.name for j in model.description.joints if j.type == "hinge" and j.range}
@@ -102,7 +101,7 @@ def _commands_in_degrees(model: Model) -> str | None:
 
 
 def object_rows(model: Model, q: Array) -> list[dict[str, Any]]:
-    """For each unactuated object: name, joints, mass (kg) and size (m, along its own axes)."""
+    """List the name, joints, mass (kg) and size (m, along its own axes) of each unactuated object."""
     from qdsim.planning.task.objects import objects_of
 
     names = objects_of(model)
@@ -127,8 +126,11 @@ def object_rows(model: Model, q: Array) -> list[dict[str, Any]]:
 
 
 def contact_rows(model: Model, q: Array, margin: float) -> list[dict[str, Any]]:
-    """Pairs of geometries nearer than a margin (m), nearest first: names, names of their bodies (of the world: of its
-    geometry), and distance (m), the nearest point of each."""
+    """List the pairs of geometries that are nearer than a margin (m), nearest first.
+
+    Each row has the names of both geometries, the names of both bodies (for the world, the name of
+    the geometry), and the distance (m) of the nearest points.
+    """
     nearest: dict[tuple[str, str], dict[str, Any]] = {}
     for contact in model.collide(q, margin):
         names = [_names(model, contact, side) for side in "ab"]
@@ -140,7 +142,7 @@ def contact_rows(model: Model, q: Array, margin: float) -> list[dict[str, Any]]:
 
 
 def near_rows(contacts: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
-    """Rows of ``contact_rows`` as text, one line for each pair of bodies: names and the least distance."""
+    """Write rows of ``contact_rows`` as text: for each pair of bodies, their names and the least distance."""
     pairs: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for contact in contacts:
         pairs.setdefault(tuple(contact["bodies"]), []).append(contact)
@@ -154,8 +156,7 @@ def near_rows(contacts: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
 
 
 def grouped(texts: Sequence[str]) -> list[str]:
-    """The same with one line per kind: ``joint 'a': armature 0.1`` and ``joint 'b': armature 0.2``
-    are one."""
+    """Merge texts of one kind: ``joint 'a': armature 0.1`` and ``joint 'b': armature 0.2`` become one line."""
     kinds: dict[tuple[str, str], list[str]] = {}
     for text in texts:
         kinds.setdefault(_kind(text), []).append(text)
@@ -171,7 +172,7 @@ def grouped(texts: Sequence[str]) -> list[str]:
 
 
 def _kind(text: str) -> tuple[str, str]:
-    """Whose it is ("joint") and what, with # for numbers; ``("", text)`` of what names no element."""
+    """Return the kind of element ("joint") and the text with # for numbers; ``("", text)`` if it names no element."""
     match = re.match(r"([^':]+?) '[^']*': (.*)", text)
     if not match:
         return "", text
@@ -197,7 +198,7 @@ def _interval(ends: tuple[float, float] | None, unit: str) -> str:
 
 
 def _drive(model: Model, index: int, actuator: Actuator) -> str:
-    """What an actuator is, its stiffness, and its limits."""
+    """Describe an actuator: its kind, its stiffness, and its limits."""
     unit, force = "rad", "Nm"
     kind = next((j.type for j in model.description.joints if j.name == actuator.joint), None)
     if kind != "hinge":
@@ -223,7 +224,7 @@ def _drive(model: Model, index: int, actuator: Actuator) -> str:
 
 
 def _carried(model: Model, name: str) -> list[int]:
-    """Indices of a body and of those that it carries."""
+    """Return the indices of a body and of all bodies that it carries."""
     bodies = model.description.bodies
     found = {name}
     for body in bodies[1:]:
@@ -233,7 +234,7 @@ def _carried(model: Model, name: str) -> list[int]:
 
 
 def _size(model: Model, q: Array, carried: Sequence[int]) -> Array | None:
-    """m, of the box along the first body's axes around some bodies; None where nothing of them has a shape."""
+    """Return the size (m) of the box around some bodies, along the first body's axes; None if they have no shape."""
     from qdsim.planning.drawing.solids import solids_of
 
     pos, rot = model.body_poses(q)
@@ -246,7 +247,10 @@ def _size(model: Model, q: Array, carried: Sequence[int]) -> Array | None:
 
 
 def _names(model: Model, contact: Any, side: str) -> tuple[str, str]:
-    """Of a geometry in contact: its name with that of its body, and the body's, or for the world its own twice."""
+    """Return the names of a geometry in contact (with its body) and of its body.
+
+    For a geometry of the world, both are the name of the geometry.
+    """
     name = model.geom_names[contact[f"geom_{side}"]]
     body = model.body_names[contact[f"body_{side}"]]
     if body == "world":

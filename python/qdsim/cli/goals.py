@@ -23,19 +23,20 @@ _UPRIGHT, _FREE, _TO = "upright", "free", ".."
 def goal_of(
     model: Model, space: ObjectSpace, start: Array, text: str
 ) -> tuple[Array, GoalRegion | None]:
-    """The start ``(nq,)`` with the object at its goal, and the region of other poses that count, if
-    any.
+    """Read ``--goal``: return the start ``(nq,)`` with the object at its goal, and the region of other
+    accepted poses, or None.
 
     Args:
-        model, space: the model and the object's coordinates.
-        start: ``(nq,)``.
+        model: The model.
+        space: The object's coordinates.
+        start: The start, ``(nq,)``.
         text: numbers as in :func:`goal_words`, separated by blanks or commas; angles in radians, or
             as in ``90deg``; ``-`` keeps the value of the start, ``free`` accepts any value,
             ``0.1..0.2`` accepts an interval. Without an orientation,
             rotations about the object's axes of rotational symmetry are free.
 
     Raises:
-        UnusableError: for anything else.
+        UnusableError: The text has another form.
     """
     from qdsim.planning.task.roundness import turn_axes
 
@@ -68,7 +69,7 @@ def goal_of(
 
 
 def _bounds(word: str, old: float, angle: bool) -> tuple[float, float, float]:
-    """The number that a word asks for, and how far off it may be below and above."""
+    """Return the number that a word asks for, and the accepted deviations below and above it."""
     if word == _FREE:
         return float(old), -math.inf, math.inf
     if _TO not in word:
@@ -83,7 +84,7 @@ def _bounds(word: str, old: float, angle: bool) -> tuple[float, float, float]:
 def _region(
     bounds: list[tuple[float, float, float]], turn: str, axis: Array | None = None
 ) -> GoalRegion | None:
-    """What counts beside the goal, any turn about an axis ``(3,)`` too; None for nothing."""
+    """Return the accepted poses beside the goal, with any turn about an axis ``(3,)``; None if there are none."""
     from qdsim.planning import GoalRegion
 
     if not turn and axis is None and all(low == high for _, low, high in bounds):
@@ -98,7 +99,7 @@ def _region(
 
 
 def _upright(model: Model, quat: Array) -> Array:
-    """A quaternion turned on so that the body's own z axis is up, by the shortest way."""
+    """Return a quaternion turned by the smallest rotation that makes the body's own z axis vertical."""
     from qdsim.planning.task.goal_region import quaternion_product
 
     w, x, y, z = quat
@@ -108,13 +109,13 @@ def _upright(model: Model, quat: Array) -> Array:
         raise UnusableError("--goal: nothing is upright in a model without gravity")
     up = -gravity / np.linalg.norm(gravity)
     half = np.concatenate(([1.0 + own @ up], np.cross(own, up)))
-    if half[0] < 1e-9:  # upside down: about any axis that lies flat
+    if half[0] < 1e-9:  # upside down: turn about any horizontal axis
         half = np.concatenate(([0.0], np.cross(up, np.eye(3)[np.abs(up).argmin()])))
     return _unit(quaternion_product(half, quat).tolist())
 
 
 def goal_words(model: Model, space: ObjectSpace) -> str:
-    """The form of ``--goal`` for an object."""
+    """Return the form of ``--goal`` for an object, in words."""
     if _is_free(model, space):
         return (
             "'x y z', 'x y z yaw', 'x y z qw qx qy qz', 'x y z free', 'x y z upright' or 'upright'"
@@ -131,7 +132,7 @@ def _refusal(model: Model, space: ObjectSpace, text: str) -> UnusableError:
 
 
 def _pose(body: str, now: Array, words: list[str]) -> Array:
-    """A free object's entries ``(7,)``: its place, and its yaw or quaternion where it has one."""
+    """Return a free object's entries ``(7,)`` from the position, and the yaw or quaternion if given."""
     if len(words) not in (3, 4, 7):
         raise UnusableError(
             f"--goal: expected 'x y z', 'x y z yaw' or 'x y z qw qx qy qz' of {body!r}, "
@@ -148,7 +149,7 @@ def _pose(body: str, now: Array, words: list[str]) -> Array:
 
 
 def _turned(quat: Array, angle: float) -> Array:
-    """A quaternion, turned about the vertical."""
+    """Return a quaternion turned about the vertical."""
     c, s = math.cos(0.5 * angle), math.sin(0.5 * angle)
     w, x, y, z = quat
     return np.array([c * w - s * z, c * x - s * y, c * y + s * x, c * z + s * w])
@@ -172,7 +173,7 @@ def _number(word: str, old: float, angle: bool) -> float:
         raise UnusableError(f"--goal: expected numbers, got {word!r}") from None
     if not math.isfinite(value):
         raise UnusableError(f"--goal: expected finite numbers, got {word!r}")
-    if angle and not unit and abs(value) > math.tau:  # more likely degrees
+    if angle and not unit and abs(value) > math.tau:  # probably meant in degrees
         raise UnusableError(
             f"--goal: {value:g} rad looks like degrees: write {value:g}deg, or {value:g}rad if you mean radians"
         )
@@ -196,11 +197,11 @@ def _width(model: Model, joint: str) -> int:
 
 
 def _angles(model: Model, space: ObjectSpace) -> list[bool]:
-    """Of each of the object's entries whether it is an angle."""
+    """Return for each of the object's entries whether it is an angle."""
     kind = {joint.name: joint.type for joint in model.description.joints}
     return [kind[name] == "hinge" for name in space.joints for _ in range(_width(model, name))]
 
 
 def _quaternions(model: Model, space: ObjectSpace) -> list[int]:
-    """Where quaternions begin in a configuration."""
+    """Return the first index of each quaternion in a configuration."""
     return [model.slice_q(name).stop - 4 for name in space.joints if _width(model, name) in (4, 7)]

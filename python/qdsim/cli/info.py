@@ -56,7 +56,7 @@ def _version(name: str) -> str | None:
 
 
 def _extras() -> dict[str, dict[str, str | None]]:
-    """Versions of the packages of each extra, by the metadata of the installed package."""
+    """Return the versions of each extra's packages; the metadata of the installed package lists them."""
     found: dict[str, dict[str, str | None]] = {}
     for line in importlib.metadata.requires("qdsim") or []:
         of = re.search(r"extra\s*==\s*['\"]([\w-]+)['\"]", line)

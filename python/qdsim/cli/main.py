@@ -25,7 +25,7 @@ _COMMANDS = {
     "info": "versions, cores and optional packages",
     "bench": "time steps and derivatives beside MuJoCo's step",
 }
-"""In the order of the help; each is a module of this package with ``add_arguments`` and ``run``."""
+"""Commands in the order of the help; each is a module of this package with ``add_arguments`` and ``run``."""
 
 _GOOD, _BAD, _UNUSABLE, _INTERRUPTED = 0, 1, 2, 130
 
@@ -34,11 +34,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command.
 
     Args:
-        arguments: those of the command line; None: of this process.
+        arguments: The arguments of the command line; None: those of this process.
 
     Returns:
-        The exit status: 0 success; 1 the command ran and found a fault; 2 it could not run with
-        these arguments.
+        The exit status: 0 for success; 1 if the command ran and found a fault; 2 if it could not
+        run with these arguments; 130 after Ctrl-C.
     """
     parsed = _parser().parse_args(arguments)
     if parsed.command is None:
@@ -95,7 +95,7 @@ def _say(outcome: Outcome, *, as_json: bool) -> int:
         if text:
             print(text)
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader has seen enough, as ``head`` has
+    except BrokenPipeError:  # the reader closed the pipe, as ``head`` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if outcome.interrupted:
         return _INTERRUPTED

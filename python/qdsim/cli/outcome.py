@@ -31,7 +31,7 @@ class UnusableError(Exception):
 
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines with aligned columns."""
+    """Format rows as lines with aligned columns."""
     if not rows:
         return []
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]

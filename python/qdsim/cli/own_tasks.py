@@ -1,4 +1,4 @@
-"""Tasks for users' robot files, from the command line and defaults of the model."""
+"""Tasks for users' robot files, from arguments of the command line and defaults of the model."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 __all__ = ["object_name", "obstacle", "own_task", "unsupported"]
 
 _STEP = 1.5
-"""Lengths of the object that the robot's tips move on one edge of the tree at most."""
+"""Largest distance that the robot's tips move on one edge of the tree, in lengths of the object."""
 
 
 def own_task(arguments: argparse.Namespace) -> Task:
-    """The task described by the arguments of ``qdsim plan`` for a robot file.
+    """Make the task described by the arguments of ``qdsim plan`` for a robot file.
 
     Raises:
-        UnusableError: if an argument is missing, or the task is impossible.
+        UnusableError: An argument is missing, or the task is impossible.
     """
     from qdsim.model import DEFAULT_MARGIN
     from qdsim.planning import ObjectSpace, SurfaceSampler, Task, reduce_tendons
@@ -76,8 +76,8 @@ def own_task(arguments: argparse.Namespace) -> Task:
 
 
 def obstacle(model: Model, start: Array) -> str | None:
-    """Why no plan can be made with a model from a configuration ``(nq,)``; None if no reason is
-    known."""
+    """Return why no plan can be made with a model from a configuration ``(nq,)``; None if no reason
+    is known."""
     from qdsim.planning import ObjectSpace, SurfaceSampler, Task, reduce_tendons
     from qdsim.planning.task.objects import objects_of
     from qdsim.planning.task.robot import TOUCHING
@@ -111,8 +111,8 @@ def obstacle(model: Model, start: Array) -> str | None:
 
 
 def unsupported(model: Model, start: Array, name: str) -> str | None:
-    """Why an object does not come to rest while the robot holds still; None if it does, or if steps
-    fail."""
+    """Return why an object does not come to rest while the robot holds still; None if it does, or if
+    steps fail."""
     from qdsim._core import SolverError
     from qdsim.planning import ObjectSpace
     from qdsim.planning.grasps.resting import FALLS, STILL_POSITION
@@ -136,7 +136,7 @@ def unsupported(model: Model, start: Array, name: str) -> str | None:
 
 
 def object_name(model: Model, given: str | None) -> str:
-    """The name of the object: that of the argument, else of the only object."""
+    """Return the name of the object: the given one, or that of the only object."""
     from qdsim.planning.task.objects import objects_of
 
     found = objects_of(model)
@@ -175,14 +175,14 @@ def _start(model: Model, key: str | None) -> Array:
 
 
 def _reach(model: Model, q: Array) -> float:
-    """m, how far an actuator moves the robot a radian (of slides: 1)."""
+    """Return the largest distance (m) that the robot moves if an actuator moves by 1 rad (slides: by 1 m)."""
     from qdsim.planning.task.robot import levers
 
     return float(levers(model, q).max(initial=0.0))
 
 
 def _planner(task: Task, reach: float) -> RRTOptions:
-    """Settings of the tree that suit the robot and the object."""
+    """Return settings of the tree that suit the robot and the object."""
     from qdsim.planning import RRTOptions
 
     most = _STEP * task.length / max(reach, 1e-9)
@@ -190,8 +190,11 @@ def _planner(task: Task, reach: float) -> RRTOptions:
 
 
 def _box(model: Model, space: ObjectSpace, start: Array, goals: GoalSet) -> tuple[Array, Array]:
-    """Displacements ``(size,)`` of subgoals from the start: by the object's size, or half of the way, to all sides, and
-    around; along gravity and in tilts hardly further than the goal asks for."""
+    """Return the range of displacements ``(size,)`` of subgoals from the start.
+
+    In horizontal directions and about the vertical it extends by the object's size, or by half of the
+    way to the goal, to both sides. Along gravity and in tilts it extends little beyond the goal.
+    """
     from qdsim.planning.grasps.samplers.carrying import TILT
     from qdsim.planning.task.robot import object_length
 

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 __all__ = ["add_arguments", "run"]
 
 _SAVED = 2.0
-"""s between two times that a search keeps what it has."""
+"""Time between two saves of a search, s."""
 
 _OWN = ("--start", "--h", "--margin", "--sampler")
-"""What published tasks have said for themselves."""
+"""Flags that do not apply to published tasks, which fix these values themselves."""
 
 _LOOPS = ("auto", "open", "stabilizer", "mpc", "replan", "renew", "grip", "gait")
 
@@ -115,7 +115,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> Outcome:
-    """Plan, check, write, execute, draw; warnings are printed at the end, once per kind."""
+    """Plan, check, write, execute and draw; print the warnings at the end, one of each kind."""
     _check(arguments)
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("default")
@@ -160,14 +160,14 @@ def _planned(arguments: argparse.Namespace) -> Outcome:
 
 
 def _tell(lines: list[str], arguments: argparse.Namespace) -> None:
-    """Print what there is to say before a long part begins; the rest follows at the end."""
+    """Print the lines so far before a long part begins; the others follow at the end."""
     if not arguments.json:
         print("\n".join(lines), flush=True)
         lines.clear()
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    """What can be said before anything is loaded."""
+    """Check the arguments that can be checked before anything is loaded."""
     check_seed(arguments.seed)
     for name in ("h", "margin", "step", "position_tolerance", "rotation_tolerance"):
         value = getattr(arguments, name)
@@ -188,12 +188,12 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _kinds(texts: Iterable[str]) -> list[str]:
-    """One text of each kind: those that differ by numbers alone are one."""
+    """Return one text of each kind; texts that differ only in numbers are of one kind."""
     kinds = {re.sub(r"[\d.]+( contacts? (is|are))?", "", text): text for text in texts}
     return list(kinds.values())
 
 
-# -------------------------------------------------------------------- what is planned
+# -------------------------------------------------------------------- the task
 
 
 def _task(arguments: argparse.Namespace) -> Task:
@@ -246,7 +246,7 @@ def _paced(task: Task, planner: RRTOptions, seed: int) -> tuple[Task, RRTOptions
 
 
 def _search(task: Task, planner: RRTOptions, arguments: argparse.Namespace) -> tuple[Tree, bool]:
-    """The tree, and whether Ctrl-C ended it: then it is the one that was kept last."""
+    """Search; return the tree and whether Ctrl-C ended the search. Then it is the tree that was saved last."""
     from qdsim.planning import Tree, rrt
 
     with tempfile.TemporaryDirectory() as folder:
@@ -264,13 +264,13 @@ def _search(task: Task, planner: RRTOptions, arguments: argparse.Namespace) -> t
             if not os.path.exists(file):
                 raise
             return Tree.load(file, task, planner), True
-        except ValueError as error:  # a search of another task; a sampler that finds no tip
+        except ValueError as error:  # a saved search of another task, or a sampler without tips
             raise UnusableError(str(error)) from None
     return tree, False
 
 
 def _short_of(tree: Tree, interrupted: bool) -> str:
-    """How near a tree came, and what to try."""
+    """Return a message on the distance of a tree from the goal, with suggestions."""
     shift, turn = tree.errors[tree.best_node].tolist()
     how = "interrupted" if interrupted else f"the goal is not reached in {tree.count} nodes"
     return (
@@ -280,7 +280,7 @@ def _short_of(tree: Tree, interrupted: bool) -> str:
 
 
 def _with_motions(plan: Plan, task: Task, report: dict[str, Any]) -> tuple[Plan, bool]:
-    """The plan with motions, and whether Ctrl-C left it as it was."""
+    """Return the plan with motions, and whether Ctrl-C ended their search, so that the plan is unchanged."""
     from qdsim.planning import connect_segments
 
     try:
@@ -291,7 +291,7 @@ def _with_motions(plan: Plan, task: Task, report: dict[str, Any]) -> tuple[Plan,
     return plan, False
 
 
-# -------------------------------------------------------------------- what becomes of the plan
+# -------------------------------------------------------------------- execution and pictures
 
 
 def _executed(
@@ -301,7 +301,7 @@ def _executed(
     report: dict[str, Any],
     lines: list[str],
 ) -> bool | None:
-    """Execute a plan of the paced task and report; whether the object arrived, None if Ctrl-C ended it."""
+    """Execute a plan of the paced task and report; return whether the object arrived, or None after Ctrl-C."""
     from qdsim.planning import transfer
 
     try:
@@ -327,7 +327,7 @@ def _executed(
 
 
 def _filmed(plan: Plan, task: Task, path: str, report: dict[str, Any], lines: list[str]) -> bool:
-    """Key frames, a movie or a page; True if Ctrl-C ended it."""
+    """Draw key frames, a movie or a page; return True if Ctrl-C ended it."""
     try:
         _draw(plan, task, path)
     except KeyboardInterrupt as stopped:

@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> Outcome:
-    """Draw it."""
+    """Draw the source."""
     output = arguments.output
     endings = (".png", ".gif", ".mp4") if is_archive(arguments.source) else (".png",)
     ending = os.path.splitext(output)[1].lower()
@@ -64,12 +64,12 @@ def run(arguments: argparse.Namespace) -> Outcome:
 
 
 def _render_plan(plan: Plan, model: Model, output: str) -> None:
-    """Key frames or a movie."""
+    """Draw key frames or a movie of a plan."""
     from qdsim.planning import pictures
 
     try:
         replay = plan.replay(model)
-    except ValueError as error:  # a plan of another model
+    except ValueError as error:  # the plan belongs to another model
         raise UnusableError(str(error)) from None
     if output.lower().endswith(".png"):
         pictures.draw_key_frames(plan, replay, model, output)

@@ -34,20 +34,20 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> Outcome:
-    """Replay and judge."""
+    """Replay the plan and judge it."""
     if not is_archive(arguments.plan):
-        load_plan(arguments.plan)  # it says what the file is instead
+        load_plan(arguments.plan)  # its error names the kind of the file
     plan, model = plan_and_model(arguments, arguments.plan)
     assert plan is not None, "an archive"
     try:
         report, rows = judged(plan, model)
-    except ValueError as error:  # a plan of another model
+    except ValueError as error:  # the plan belongs to another model
         raise UnusableError(str(error)) from None
     return Outcome(report, [plan.task, *(f"  {line}" for line in table(rows))], report["good"])
 
 
 def judged(plan: Plan, model: Model) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """The result of a plan's check: a report and rows of text."""
+    """Check a plan; return the result as a report and as rows of text."""
     verdict = plan.check(model)
     report = {
         "task": plan.task,

@@ -1,5 +1,4 @@
-"""The meaning of a name on the command line: a published system or a file, distinguished by its
-content."""
+"""Names on the command line: published systems or files. The content of a file determines its kind."""
 
 from __future__ import annotations
 
@@ -40,10 +39,10 @@ __all__ = [
 ]
 
 _ROBOT_FILES = (".xml", ".urdf", ".mjcf", ".npz")
-"""Endings that names of systems do not have."""
+"""Endings of robot files; names of systems do not have them."""
 
 _LOADING = ("--stiffness", "--leave-out", "--package-dir")
-"""What applies to robot files only."""
+"""Flags that apply to robot files only."""
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +51,7 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def add_loading(parser: argparse.ArgumentParser) -> None:
-    """Arguments of reading a robot file."""
+    """Add the arguments for reading a robot file."""
     parser.add_argument(
         "--stiffness",
         type=float,
@@ -88,10 +87,12 @@ def refuse(arguments: argparse.Namespace, flags: Sequence[str], reason: str) -> 
 
 
 def loading(arguments: argparse.Namespace, *sources: str, still: bool = False) -> dict[str, Any]:
-    """Arguments of ``qdsim.load`` from the command line.
+    """Return the arguments of ``qdsim.load`` from the command line.
 
-    ``sources``: the files to load; flags that apply to none of them are errors. ``still``: no step
-    is taken, so any stiffness is sufficient for a URDF.
+    Args:
+        arguments: The arguments of the command line.
+        sources: The files to load; flags that apply to none of them are errors.
+        still: Whether no step will be taken, so that any stiffness suffices for a URDF.
     """
     if not any(map(os.path.exists, sources)):
         others = f"; not a robot file: {', '.join(sources)}" if sources else ", which --model names"
@@ -107,7 +108,7 @@ def loading(arguments: argparse.Namespace, *sources: str, still: bool = False) -
 
 
 def said_loading(arguments: argparse.Namespace) -> str:
-    """The same as a part of a command line."""
+    """Write the arguments of ``loading`` as a part of a command line."""
     words = [] if arguments.stiffness is None else [f"--stiffness {arguments.stiffness:g}"]
     words += [f"--leave-out {shlex.quote(kind)}" for kind in arguments.leave_out]
     words += [f"--package-dir {shlex.quote(folder)}" for folder in arguments.package_dir]
@@ -125,14 +126,14 @@ def _is_urdf(path: str) -> bool:
 
 
 def is_archive(path: str) -> bool:
-    """Whether a file is a plan or another archive of qdsim, independent of its name."""
+    """Return whether a file is a plan or another archive of qdsim, whatever its name."""
     return os.path.isfile(path) and zipfile.is_zipfile(path)
 
 
 def load_system(name: str, *, path: str | None = None) -> System:
-    """A published system; UnusableError suggests similar names.
+    """Load a published system; if it does not exist, UnusableError suggests similar names.
 
-    ``path``: the given argument, if the name is a part of it.
+    ``path``: the given argument, if ``name`` is a part of it.
     """
     from qdsim import systems
     from qdsim.systems.names import near_names
@@ -151,7 +152,7 @@ def load_system(name: str, *, path: str | None = None) -> System:
 
 
 def load_model(name: str, **arguments: Any) -> Model:
-    """The model of a robot file or of a published system, without the file's warnings."""
+    """Load the model of a robot file, without its warnings, or of a published system."""
     if not os.path.exists(name):
         return load_system(name).model
     from qdsim.loading import load
@@ -167,7 +168,7 @@ def load_model(name: str, **arguments: Any) -> Model:
 
 
 def refusal(path: str, error: ValueError) -> str:
-    """Why a file cannot be loaded, and a flag that helps if there is one."""
+    """Return why a file cannot be loaded, and a flag that helps if there is one."""
     said = str(error)
     if _is_urdf(path) and "stiffness=" in said:
         said += "; on the command line: --stiffness 100, say"
@@ -175,15 +176,15 @@ def refusal(path: str, error: ValueError) -> str:
 
 
 def first_configuration(model: Model) -> Array:
-    """The initial configuration ``(nq,)`` of a robot file: its first key frame, else its default
-    configuration, within limits."""
+    """Return the initial configuration ``(nq,)`` of a robot file, within its limits: the first key
+    frame, or the default configuration if there is none."""
     for key in model.keyframes.values():
         return model.clamp_to_limits(key.q)
     return model.clamp_to_limits(model.default_q)
 
 
 def load_plan(path: str) -> Plan:
-    """A plan from a file; for another kind of file, UnusableError names the kind."""
+    """Load a plan; for another kind of file, UnusableError names the kind."""
     from qdsim.planning import Plan
 
     try:
@@ -195,18 +196,18 @@ def load_plan(path: str) -> Plan:
 
 
 def _format_of(path: str) -> str | None:
-    """The format that an archive's header names; None where it has none."""
+    """Return the format that an archive's header names, or None."""
     try:
         with np.load(path, allow_pickle=False) as archive:
             return str(json.loads(str(archive["header"]))["format"])
-    except Exception:  # whatever a damaged file may raise: it names no format
+    except Exception:  # damaged files raise various classes
         return None
 
 
 def plan_and_model(
     arguments: argparse.Namespace, source: str, *, still: bool = False
 ) -> tuple[Plan | None, Model]:
-    """A plan and its model, or None and the model of a robot file or system.
+    """Load a plan and its model, or None and the model of a robot file or system.
 
     ``still``: as in :func:`loading`, if there is no plan.
     """
@@ -225,7 +226,7 @@ def plan_and_model(
 
 
 def _published_model(plan: Plan) -> Model:
-    """The model of the published system that has a plan's task."""
+    """Return the model of the published system that has a plan's task."""
     from qdsim import systems
 
     for system in map(systems.load, systems.TASK_NAMES):

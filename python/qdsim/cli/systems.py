@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> Outcome:
-    """All systems by name."""
+    """List all systems by name."""
     from qdsim import systems
     from qdsim.systems.names import environments_of
 
@@ -47,6 +47,6 @@ def run(arguments: argparse.Namespace) -> Outcome:
 
 
 def _short(about: str, longest: int = 72) -> str:
-    """Its first words, up to a colon or a full stop where that is near."""
+    """Return the first sentence, or the part before its colon, shortened if it is long."""
     first = about.split(": ")[0].split(". ")[0].rstrip(".")
     return first if len(first) <= longest else first[: longest - 3].rsplit(" ", 1)[0] + " ..."

@@ -1,4 +1,4 @@
-"""Show a robot file, a published system or a plan in a browser, or write it as one page that needs no network."""
+"""Show a robot file, a published system or a plan in a browser, or write a page that needs no network."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> Outcome:
-    """Show it until Ctrl-C, or write the page."""
+    """Show the source until Ctrl-C, or write the page."""
     if arguments.html is not None and (arguments.live or arguments.port is not None):
         both = "--live" if arguments.live else "--port"
         raise UnusableError(
