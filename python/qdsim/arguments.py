@@ -1,4 +1,4 @@
-"""Checks of arguments and of the fields of option classes, and former names of these.
+"""Checks of arguments and of the fields of option classes, and support for former names of fields.
 
 Each check returns the value as a built-in type, or raises a TypeError (wrong type) or a ValueError
 (wrong value). The message begins with the argument's name, and gives the expected and the actual
@@ -48,24 +48,24 @@ __all__ = [
 _Kind = TypeVar("_Kind")
 
 MOST_INTEGER = 2**31 - 1
-"""The largest integer by default, which is that of the core."""
+"""The default upper limit of integers: the core's integers have 32 bits."""
 
 LARGEST = 1e100
-"""Squares of numbers beyond it may overflow (``QD_OCP_LARGEST`` of the core)."""
+"""The largest number whose square is certain not to overflow (``QD_OCP_LARGEST`` of the core)."""
 
 MOST_SEED = 2**64 - 1
-"""The largest key of a stream of random numbers."""
+"""The largest seed of a stream of random numbers."""
 
 MOST_COUNT = 2**24
-"""The largest count of items that are all in memory."""
+"""The largest number of items that may be in memory at the same time."""
 
 MOST_TOLD = 12
-"""Items that a message lists individually; further ones are counted."""
+"""The number of items that a message lists; it counts the others."""
 
 MOST_HELD = 2**22
-"""Number of derivative entries in memory at a time: 32 MB."""
+"""The number of derivative entries that may be in memory at a time (32 MB)."""
 
-_MOST_NUMBERS = 2**33  # in one array: 64 GiB
+_MOST_NUMBERS = 2**33  # the largest size of one array: 64 GiB
 
 
 def number(
@@ -79,16 +79,16 @@ def number(
     infinite: bool = False,
     or_none: bool = False,
 ) -> float:
-    """A number in a range, finite unless infinity is allowed; never NaN.
+    """Check a number: in a range, never NaN, and finite unless infinity is allowed.
 
     Args:
-        name: the argument's, for messages.
-        value: the given value.
-        above, least: open and closed lower end, at most one of them; messages show them as given
+        name: The argument's name, for messages.
+        value: The given value.
+        above, least: Open and closed lower end, at most one of them; messages show them as given
             (0, not 0.0).
-        below, most: open and closed upper end, at most one of them; only with a lower one.
-        infinite: whether infinities are allowed.
-        or_none: whether messages mention None; the caller (or ``fields``) handles None.
+        below, most: Open and closed upper end, at most one of them; only with a lower end.
+        infinite: Whether infinities are allowed.
+        or_none: Whether messages mention None; the caller (or ``fields``) handles None.
     """
     wanted = "a number" + _range(above, least, below, most) + " or None" * or_none
     if isinstance(value, (bool, np.bool_)) or not isinstance(
@@ -108,7 +108,7 @@ def number(
 def integer(
     name: str, value: object, *, least: int, most: int | None = None, or_none: bool = False
 ) -> int:
-    """An int or a NumPy integer in a range, by default of 31 bits; floats such as 2.0 are errors."""
+    """Check an int or a NumPy integer in a range; 2.0 is an error. The default upper end is 2**31 - 1."""
     wanted = "an integer" + _range(None, least, None, most) + " or None" * or_none
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
         raise TypeError(f"{name}: expected {wanted}, got {type(value).__name__}")
@@ -120,19 +120,19 @@ def integer(
 
 
 def _digits(value: int) -> str:
-    """The integer as text, which Python refuses for very long ones."""
+    """Return the integer as text, or its number of bits if it is too long for Python to convert."""
     return str(value) if abs(value) < 10**40 else f"one of {value.bit_length()} bits"
 
 
 def flag(name: str, value: object) -> bool:
-    """True or False, also NumPy's; 0 and 1 are errors."""
+    """Check True or False, also of NumPy's type; 0 and 1 are errors."""
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name}: expected True or False, got {type(value).__name__}")
     return bool(value)
 
 
 def instance(name: str, value: object, kind: type[_Kind], *, or_none: bool = False) -> _Kind:
-    """An instance of a class; None only if the caller handles it or sets ``or_none``."""
+    """Check an instance of a class; None is accepted only with ``or_none``."""
     if not isinstance(value, kind) and not (or_none and value is None):
         word = kind.__name__
         article = "" if word.endswith("s") else "an " if word[0] in "AEIOU" else "a "
@@ -142,7 +142,7 @@ def instance(name: str, value: object, kind: type[_Kind], *, or_none: bool = Fal
 
 
 def path_of(name: str, value: object) -> Path:
-    """The path of a file; integers, which ``open`` uses as descriptors, are errors."""
+    """Check the path of a file; integers are errors, because ``open`` takes them as descriptors."""
     if not isinstance(value, (str, os.PathLike)):
         raise TypeError(f"{name}: expected the path of a file, got {type(value).__name__}")
     text = os.fspath(value)
@@ -152,7 +152,7 @@ def path_of(name: str, value: object) -> Path:
 
 
 def generator_of(rng: int | np.random.Generator) -> np.random.Generator:
-    """A generator, given or made from a seed (as in ``numpy.random.default_rng``)."""
+    """Return a generator: the given one, or one made from a seed (as in ``numpy.random.default_rng``)."""
     if isinstance(rng, (bool, np.bool_)):
         raise TypeError(f"rng: expected a seed or a generator, got {type(rng).__name__}")
     try:
@@ -162,7 +162,7 @@ def generator_of(rng: int | np.random.Generator) -> np.random.Generator:
 
 
 def one_of(name: str, value: object, allowed: Iterable[str]) -> str:
-    """One of some words."""
+    """Check a word that must be one of the allowed ones."""
     allowed = tuple(allowed)
     if isinstance(value, str) and value in allowed:
         return value
@@ -197,7 +197,7 @@ def numbers(
     least: float | None = None,
     or_none: bool = False,
 ) -> float | tuple[float, ...]:
-    """One finite number for all, or a tuple of one per something (``per``, in messages); not an empty one."""
+    """Check a finite number for all, or a tuple with one number for each ``per``; it must not be empty."""
     wanted = f"a number{_range(above, least, None, None)} or one per {per}" + " or None" * or_none
     try:
         found = real_array(name, value)
@@ -213,7 +213,7 @@ def numbers(
 
 
 def real_array(name: str, value: object) -> npt.NDArray[Any]:
-    """As an array of integers or floats. Text, booleans and masked entries are errors."""
+    """Convert to an array of integers or floats; text, booleans and masked arrays are errors."""
     if isinstance(value, np.ndarray) and hasattr(value, "mask"):
         kind = type(value).__name__
         raise TypeError(
@@ -231,13 +231,13 @@ def real_array(name: str, value: object) -> npt.NDArray[Any]:
 def reals(
     name: str, value: npt.ArrayLike, shape: tuple[int, ...] | None = None
 ) -> npt.NDArray[np.float64]:
-    """Real numbers as doubles; an array of doubles is not copied.
+    """Convert real numbers to doubles; an array of doubles is not copied.
 
     Args:
-        name: the argument's, for messages.
-        value: the given value.
-        shape: required shape, -1 for any length; None: any. It is checked before anything is
-            copied, so that a view of a terabyte costs nothing.
+        name: The argument's name, for messages.
+        value: The given value.
+        shape: Required shape, with -1 for any length; None: any shape. It is checked before
+            anything is copied, so that a broadcast view of a terabyte costs nothing.
     """
     found = real_array(name, value)
     if shape is not None and not (
@@ -246,7 +246,7 @@ def reals(
         raise ValueError(f"{name}: expected shape {_shape_name(shape)}, got {found.shape}")
     if found.size > _MOST_NUMBERS:
         raise ValueError(f"{name}: {found.size} numbers are too many, of shape {found.shape}")
-    with np.errstate(over="ignore"):  # of long doubles: infinite, which others look for
+    with np.errstate(over="ignore"):  # long doubles may become infinite; ``finite`` rejects those
         return found.astype(np.float64, copy=False)
 
 
@@ -258,7 +258,7 @@ def _shape_name(shape: tuple[int, ...]) -> str:
 def vector(
     name: str, value: npt.ArrayLike, size: int, *, infinite: bool = False
 ) -> npt.NDArray[np.float64]:
-    """A read-only copy of ``size`` numbers, finite unless infinity is allowed."""
+    """Return a read-only copy of ``size`` numbers, which must be finite unless infinity is allowed."""
     array = np.array(reals(name, value, (size,)))
     finite(name, array, infinite=infinite)
     array.flags.writeable = False
@@ -266,7 +266,7 @@ def vector(
 
 
 def spread(name: str, value: npt.ArrayLike | None, size: int) -> npt.NDArray[np.float64]:
-    """A number, or ``size`` of them, as an array ``(size,)``."""
+    """Return a number, or ``size`` of them, as an array ``(size,)``."""
     array = real_array(name, value)
     if array.shape not in ((), (size,)):
         raise ValueError(f"{name}: expected a number or {size} of them, got shape {array.shape}")
@@ -276,7 +276,7 @@ def spread(name: str, value: npt.ArrayLike | None, size: int) -> npt.NDArray[np.
 def finite(
     name: str, values: npt.NDArray[np.float64], *, infinite: bool = False
 ) -> npt.NDArray[np.float64]:
-    """The array, if all its numbers are finite (with ``infinite``: not NaN)."""
+    """Return the array if all its numbers are finite (with ``infinite``: not NaN)."""
     bad = np.isnan(values) if infinite else ~np.isfinite(values)
     if bad.any():
         where = tuple(int(i) for i in np.argwhere(bad)[0])
@@ -295,11 +295,11 @@ def fields(
     """Check fields of a frozen dataclass, and replace them by the results of the check.
 
     Args:
-        owner: the dataclass's instance.
-        check: one of the functions above.
-        names: of the fields.
-        or_none: whether they may be None.
-        limits: for the check.
+        owner: The instance of the dataclass.
+        check: One of the functions above.
+        names: Names of the fields.
+        or_none: Whether the fields may be None.
+        limits: Further arguments of the check.
     """
     if or_none:
         limits["or_none"] = True
@@ -312,11 +312,11 @@ def fields(
 def former(
     *, renamed: Mapping[str, str] | None = None, removed: Mapping[str, str] | None = None
 ) -> Callable[[type[_Kind]], type[_Kind]]:
-    """A decorator for option classes with renamed or removed fields.
+    """Make a decorator for option classes with renamed or removed fields.
 
     Args:
-        renamed: from old names to present ones. Old names still work, with a DeprecationWarning.
-        removed: from old names to advice, which the resulting TypeError contains.
+        renamed: Present name of each old name. Old names still work, with a DeprecationWarning.
+        removed: Advice for each removed name, which the resulting TypeError contains.
     """
     names, advice = dict(renamed or {}), dict(removed or {})
 
@@ -354,14 +354,14 @@ def _warn_of(old: str, new: str) -> None:
 
 
 def known_fields(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of fields written by an earlier version: under present names, without removed fields."""
+    """Convert fields written by an earlier version: rename renamed fields and drop removed ones."""
     tables: tuple[dict[str, str], dict[str, str]] = getattr(kind, "_former", ({}, {}))
     names, advice = tables
     return {names.get(name, name): value for name, value in values.items() if name not in advice}
 
 
 def former_names(module: str, scope: Mapping[str, Any], **renamed: str) -> Callable[[str], Any]:
-    """The ``__getattr__`` of a module with renamed names: old=new."""
+    """Return the ``__getattr__`` of a module with renamed names, given as old=new."""
 
     def find(name: str) -> Any:
         if name not in renamed:
@@ -392,7 +392,7 @@ def _inside(
 def _range(
     above: float | None, least: float | None, below: float | None, most: float | None
 ) -> str:
-    """The range in words, after "a number"."""
+    """Return the range in words, to follow "a number"."""
     if below is None and most is None:
         if above is None and least is None:
             return ""

@@ -1,9 +1,9 @@
 """The second-order step: velocities, impulses, and the same contacts as the quasi-dynamic step.
 
-``step_dynamic`` is a function of the extension, like ``step``. In displacements h v its program is
-that of ``step`` with another cost, so contacts, rows, islands, limits, constraints, solver and
-certificates are shared. Anitescu and Hart 2003 formulate it as one quadratic program per step
-(their convex relaxation of friction); docs/formulation.md, section 7.
+``step_dynamic`` is a function of the extension, like ``step``. Written in displacements h v, its
+program is that of ``step`` with another cost. Contacts, rows, islands, limits, constraints, the
+solver and certificates are therefore shared. Anitescu and Hart 2003 formulate the step as one
+quadratic program with a convex relaxation of friction; see docs/formulation.md, section 7.
 """
 
 from __future__ import annotations
@@ -47,32 +47,33 @@ _WarmStart = _core.Step | DynamicStep | _core.Linearization
 class DynamicOptions(CommonOptions):
     """Settings of a second-order step, frozen and checked when they are made.
 
-    Every joint has its mass, armature and damping; gravity acts on all joints.
+    Every joint has its mass, armature and damping. Gravity acts on all joints.
 
     The fields of ``CommonOptions`` (friction, law, kappa and others) and these:
 
     Attributes:
         contacts: With "mujoco" one step is MuJoCo's ``mj_step`` (formulation 7): contacts, limits
-            of hinges and slides, dry friction and couplings of joints follow its law; all other
-            rows are as with rigid contacts. They act only within their own margin: ``margin``,
-            ``add_missed_pairs``, ``recovery_speed`` and ``soft_constraints`` have no effect on
-            them. Requires exact steps (kappa=None) without restitution. For files with MuJoCo's
-            integrator "discrete", springs and dampers of solref are those of the end of the step;
-            if springs of joints then change the weight of an active row, derivatives neglect this
+            of hinges and slides, dry friction and couplings of joints follow MuJoCo's law; all
+            other rows are as with rigid contacts. Contacts by MuJoCo's law act only within their
+            own margin: ``margin``, ``add_missed_pairs``, ``recovery_speed`` and
+            ``soft_constraints`` have no effect on them. Requires exact steps (kappa=None) without
+            restitution. For files with MuJoCo's integrator "discrete", the springs and dampers of
+            solref are evaluated at the end of the step; if springs of joints then change the weight
+            of an active row, derivatives neglect this
             (``info.derivative_exact`` is False). A file that asks for more (``model.unlike_mujoco``:
             fluids, noslip, RK4, time constants of actuators) raises a ValueError.
         h: Time step in s, > 0; by default a tenth of that of ``Options``.
-        gravity_on_actuated: Whether gravity acts on actuated joints, too (True); with False it
-            counts as compensated.
-        patch_law: As in ``CommonOptions``, or "regularized" (Elandt et al. 2019): proportional to
-            the speed up to ``slip_speed``, so that pushed bodies creep, and the friction
-            coefficient times the force beyond. "bristle": each patch has a spring of
-            ``bristle_stiffness`` whose stretch is a state, given as ``bristles`` and returned by
-            single steps, batches and rollouts; friction is minus that stiffness times the force of
-            a polygon times (stretch + ``bristle_time`` times speed), at most the friction
-            coefficient times the force, and the stretch relaxes towards the transmitted force with
-            ``bristle_time`` (Elandt's published program). Both need exact steps; "bristle" and
-            "elastic" have no derivatives.
+        gravity_on_actuated: Whether gravity also acts on actuated joints. False means that it is
+            compensated there.
+        patch_law: As in ``CommonOptions``, or "regularized" or "bristle". "regularized" (Elandt et
+            al. 2019): friction is proportional to the speed up to ``slip_speed``, so that pushed
+            bodies creep; beyond, it is the friction coefficient times the force. "bristle": each
+            patch has a spring of ``bristle_stiffness`` whose stretch is a state, given as
+            ``bristles`` and returned by single steps, batches and rollouts; friction is minus that
+            stiffness times the force of a polygon times (stretch + ``bristle_time`` times speed),
+            at most the friction coefficient times the force, and the stretch relaxes towards the
+            transmitted force with ``bristle_time`` (Elandt's published program). Both need exact
+            steps; "bristle" and "elastic" have no derivatives.
         restitution: Coefficient in [0, 1] of pairs of geometries that have none of their own: a
             contact that would close within the step leaves with restitution times its approach
             speed (Newton's rule). Under the convex law a sliding contact already acts at a gap of h
@@ -82,21 +83,21 @@ class DynamicOptions(CommonOptions):
             reduced (``info.bounce_share``).
         bounce_speed: Contacts that close more slowly than this do not bounce, m/s, >= 0. None: 2 h
             times gravity, so that bodies at rest stay at rest.
-        gyroscopic: How a body rotates that is alone on a free joint, or on a ball joint on the
-            world. "implicit": Euler's equation by the implicit midpoint rule in the body's frame,
+        gyroscopic: Integration of the rotation of a body that is alone on a free joint, or on a
+            ball joint on the world. "implicit": Euler's equation by the implicit midpoint rule in the body's frame,
             which conserves energy and the magnitude of the angular momentum at any angular velocity
             (its direction is first-order accurate). "explicit": the gyroscopic force at the
             beginning of the step, which adds energy, without bound beyond about half a radian per
             step. In trees of several joints Coriolis and centrifugal forces are those of the
             beginning of the step. None (default): "implicit" with contacts="rigid", "explicit" with
             "mujoco", as in MuJoCo's step.
-        slip_speed: Of "regularized", m/s, > 0.
-        bristle_stiffness: Of "bristle", 1/m, > 0: newtons of friction per metre of stretch and
-            newton of normal force.
-        bristle_time: Of "bristle", s, >= 0.
+        slip_speed: Speed up to which the friction of "regularized" is proportional, m/s, > 0.
+        bristle_stiffness: Stiffness of "bristle", 1/m, > 0: newtons of friction per metre of
+            stretch and newton of normal force.
+        bristle_time: Relaxation time of "bristle", s, >= 0.
 
     Raises:
-        TypeError, ValueError: if a field is invalid; the message names it.
+        TypeError, ValueError: A field is invalid; the message names it.
     """
 
     h: float = 0.01
@@ -132,14 +133,14 @@ class DynamicOptions(CommonOptions):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DynamicLinearization:
-    """A second-order step and its derivatives, in tangent coordinates. Made by ``linearize_dynamic``."""
+    """A second-order step and its derivatives in tangent coordinates, as ``linearize_dynamic`` returns it."""
 
     step: DynamicStep
     """The step itself."""
     of_q: Mapping[str, Array]
-    """From the names in wrt to derivatives of q_next, (nv, *shape of the argument), read-only."""
+    """For each name in wrt, the derivative of q_next, (nv, *shape of the argument), read-only."""
     of_v: Mapping[str, Array]
-    """From the names in wrt to derivatives of v_next, (nv, *shape of the argument), read-only."""
+    """For each name in wrt, the derivative of v_next, (nv, *shape of the argument), read-only."""
 
     @property
     def A(self) -> Array:
@@ -184,13 +185,13 @@ def _frozen(arrays: dict[str, Array]) -> Mapping[str, Array]:
 
 
 class DynamicDifferential:
-    """A second-order step with its derivatives, as products with vectors. Made by
-    ``differentiate_dynamic``.
+    """A second-order step with its derivatives, as products with vectors. ``differentiate_dynamic``
+    makes it.
 
-    Arguments are those of ``Differential``, and "v" (nv) and "h" (a number). The quantities held
-    constant there are held constant here, too, as are three more: whether a contact bounces, the
-    factor by which bounces are reduced (``info.bounce_share``), and whether a recovery is capped.
-    (The step is discontinuous where a bounce begins.)
+    Arguments are those of ``Differential``, and "v" (nv) and "h" (a number). The derivatives hold
+    the same quantities constant as those of ``Differential``, and three more: whether a contact
+    bounces, the factor by which bounces are reduced (``info.bounce_share``), and whether a recovery
+    is capped. (The step is discontinuous where a bounce begins.)
 
     Attributes:
         step: The DynamicStep.
@@ -211,14 +212,15 @@ class DynamicDifferential:
         self.step = native.step
 
     def jvp(self, tangents: Mapping[str, npt.ArrayLike]) -> tuple[Array, Array]:
-        """The changes of q_next and v_next, (nv) each, for changes of arguments along tangents.
+        """Compute the changes of q_next and v_next, (nv) each, for changes of arguments along tangents.
 
         Args:
-            tangents: From names of arguments to directions of their shape; with one more leading
-                dimension, the same for all of them, many directions at once: then (count, nv) each.
+            tangents: For each name of an argument, a direction of the argument's shape. With one
+                more leading dimension, the same for all arguments, there are many directions at
+                once, and the results are (count, nv) each.
 
         Raises:
-            TypeError, ValueError: if an argument is invalid; the message names it.
+            TypeError, ValueError: An argument is invalid; the message names it.
         """
         rows, single = tangent_rows(self._native, tangents)
         of_q, of_v = self._native.jvp(rows)
@@ -230,17 +232,17 @@ class DynamicDifferential:
         v_cotangent: npt.ArrayLike | None,
         wrt: Iterable[str] = ("q", "v", "u"),
     ) -> dict[str, Array]:
-        """The gradients of q_cotangent . q_next + v_cotangent . v_next with respect to arguments.
+        """Compute the gradients of q_cotangent . q_next + v_cotangent . v_next with respect to arguments.
 
         Args:
             q_cotangent, v_cotangent: (nv) or (count, nv), both alike; None: zero.
             wrt: Names of arguments.
 
         Returns:
-            From each name in wrt to an array of the argument's shape, or (count, *shape).
+            For each name in wrt, an array of the argument's shape, or (count, *shape).
 
         Raises:
-            TypeError, ValueError: if an argument is invalid; the message names it.
+            TypeError, ValueError: An argument is invalid; the message names it.
         """
         names, wanted = wanted_bits(wrt)
         nv = self.model.nv
@@ -261,13 +263,13 @@ class DynamicDifferential:
     def jacobians(
         self, wrt: Iterable[str] = ("q", "v", "u")
     ) -> tuple[dict[str, Array], dict[str, Array]]:
-        """Derivatives of q_next and of v_next, ``(nv, *shape)`` each.
+        """Compute the derivatives of q_next and of v_next, ``(nv, *shape)`` each.
 
         Args:
-            wrt: names of arguments and parameters.
+            wrt: Names of arguments and parameters.
 
         Raises:
-            TypeError, ValueError: for an unknown name.
+            TypeError, ValueError: A name is unknown.
         """
         names, wanted = wanted_bits(wrt)
         of_q, of_v = self._native.jacobians(wanted)
@@ -304,8 +306,7 @@ def differentiate_dynamic(
 
     Returns:
         The step with ``jvp`` and ``vjp``. It holds a workspace of the model while it lives, and may
-        be used any number of
-        times.
+        be used any number of times.
 
     Raises:
         TypeError, ValueError, SolverError: As ``step_dynamic``.
@@ -354,8 +355,8 @@ def linearize_dynamic(
             ``model.parameters``.
 
     Raises:
-        TypeError, ValueError: if an argument is invalid; the message names it.
-        SolverError: as ``step_dynamic``.
+        TypeError, ValueError: An argument is invalid; the message names it.
+        SolverError: As ``step_dynamic``.
 
     The step is that of Anitescu and Hart 2003 (formulation 7); its derivatives are exact
     (formulation 4).
