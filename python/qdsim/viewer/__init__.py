@@ -1,4 +1,4 @@
-"""Models, steps, plans and trees in a browser, live or as a page that needs neither network nor Python.
+"""Shows models, steps, plans and trees in a browser, live or as a page that needs neither network nor Python.
 
 Needs the extra ``viewer`` (viser): ``pip install 'qdsim[viewer]'``. Servers listen on this machine only.
 """

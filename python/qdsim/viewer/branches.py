@@ -20,12 +20,13 @@ _NONE = np.zeros((0, 2, 3))
 
 
 def branches_of(tree: Tree, roles: Roles) -> Branches:
-    """Paths of the object's centre and of a point on its side, which shows its rotation; nodes are
-    at that point.
+    """Return the paths of the object's centre and of a point on its side, which shows its rotation.
+
+    The nodes are drawn at the point on the side.
 
     Args:
-        tree: the tree.
-        roles: of its model's bodies.
+        tree: The tree.
+        roles: The roles of its model's bodies.
     """
     assert roles.object is not None
     model, body = tree.task.model, roles.object
@@ -43,7 +44,7 @@ def branches_of(tree: Tree, roles: Roles) -> Branches:
 
 
 def reach_of(model: Model, body: int, otherwise: float) -> float:
-    """How far the shapes of a body go from its middle, m."""
+    """Return the largest half size of a body's geometries, m; ``otherwise`` if it has none with a size."""
     sizes = [
         float(np.max(size))
         for b, size in zip(model.geom_body, model.parameters.geom_size)
@@ -53,7 +54,7 @@ def reach_of(model: Model, body: int, otherwise: float) -> float:
 
 
 def _ways(model: Model, body: int, side: Array, configurations: Array) -> Array:
-    """``(n, 2, 3)`` the body's middle and a point on its side."""
+    """Return the positions ``(n, 2, 3)`` of the body's origin and of a point on its side."""
     poses = [model.body_poses(q) for q in configurations]
     return np.array([[pos[body], pos[body] + rot[body] @ side] for pos, rot in poses])
 

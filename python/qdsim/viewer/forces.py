@@ -1,7 +1,7 @@
 """Contact forces of a step as arrows and friction cones, drawn outside the body on which they act.
 
-Where a body stands on many points, as a mug of boxes or a plate of spheres does, their arrows and cones would cover it.
-Parallel forces of two bodies are then one, at their centre of pressure."""
+If a body stands on many points, such as a mug of boxes or a plate of spheres, their arrows and cones would cover it.
+Parallel forces between two bodies are then drawn as one force at their centre of pressure."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ __all__ = ["Forces", "cone_lines", "forces_of"]
 Array = npt.NDArray[np.float64]
 
 _FEW = 4
-"""Parallel contacts of two bodies that are drawn one by one: the corners of a box."""
+"""Largest number of parallel contacts of two bodies that are drawn one by one, such as the corners of a box."""
 _PARALLEL = 0.995
-"""Cosine of the angle up to which normals count as parallel, 6 degrees."""
+"""Normals count as parallel if the cosine of their angle exceeds this (6 degrees)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +46,11 @@ class Forces:
 
 
 def forces_of(step: Step, objects: Collection[int]) -> Forces:
-    """The forces of a step at its initial configuration, on bodies of ``objects``, or on the second
-    body of other contacts; parallel ones of two bodies as one where they are many."""
+    """Return the forces of a step on bodies of ``objects``, or on the second body of other contacts.
+
+    If two bodies have many parallel forces, they become one. The forces act at the configuration
+    before the step.
+    """
     contacts = step.contacts
     frames = np.asarray(contacts["frame"], dtype=np.float64).reshape(-1, 3, 3)
     forces = np.einsum("nij,ni->nj", frames, np.asarray(contacts["force"])[:, :3])
@@ -68,7 +71,7 @@ def forces_of(step: Step, objects: Collection[int]) -> Forces:
 
 
 def _patches(pairs: npt.NDArray[np.int_], normals: Array) -> list[list[int]]:
-    """Contacts of the same bodies with parallel normals."""
+    """Group the contacts of the same two bodies whose normals are parallel."""
     patches: dict[tuple[int, ...], list[list[int]]] = {}
     for i, pair in enumerate(map(tuple, pairs.tolist())):
         for patch in (own := patches.setdefault(pair, [])):
@@ -81,7 +84,7 @@ def _patches(pairs: npt.NDArray[np.int_], normals: Array) -> list[list[int]]:
 
 
 def _gathered(forces: Forces, patches: list[list[int]]) -> Forces:
-    """One force for each patch of more than a few, the others as they are."""
+    """Return one force for each patch of more than ``_FEW`` contacts, and the other forces unchanged."""
     each = np.eye(len(forces))
     rows = [each[p] if len(p) <= _FEW else each[p].sum(axis=0)[None] for p in patches]
     shares = np.concatenate([np.zeros((0, len(forces))), *rows])
@@ -98,7 +101,7 @@ def _gathered(forces: Forces, patches: list[list[int]]) -> Forces:
 
 
 def arrows(forces: Forces, typical: float, length: float) -> Array:
-    """``(n, 2, 3)`` ends of arrows, the head at the contact.
+    """Return the ends ``(n, 2, 3)`` of arrows; the head is at the contact.
 
     A force of ``typical`` N is ``length`` m long; lengths grow with the square root of the force.
     """
@@ -110,7 +113,7 @@ def arrows(forces: Forces, typical: float, length: float) -> Array:
 
 
 def cone_lines(forces: Forces, length: float) -> Array:
-    """``(k, 2, 3)`` lines of friction cones that open outwards from each contact, ``length`` m long."""
+    """Return the lines ``(k, 2, 3)`` of friction cones, ``length`` m long, which open outwards from each contact."""
     if not len(forces):
         return np.zeros((0, 2, 3))
     normal = -forces.inwards

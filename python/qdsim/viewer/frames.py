@@ -1,4 +1,4 @@
-"""Sequences of frames for the viewer: of a plan, a rollout, an execution, a path."""
+"""Sequences of frames for the viewer: of plans, rollouts, executions and paths."""
 
 from __future__ import annotations
 
@@ -20,15 +20,20 @@ __all__ = ["Film", "Frame", "film_of_path", "film_of_plan", "film_of_transfer", 
 Array = npt.NDArray[np.float64]
 
 _PAUSE = 0.5
-"""s, what a change of grasp without a motion is shown for."""
+"""Time for which a change of grasp without a motion is shown, s."""
 
 
 @dataclass(frozen=True, eq=False)
 class Frame:
     """A frame of a film.
 
-    A configuration, its duration (s), the step that begins there and whether it is smoothed, a
-    caption, and the distance to the goal, in words.
+    Attributes:
+        q: The configuration, ``(nq,)``.
+        seconds: Its duration, s.
+        step: The step that begins there, or None.
+        caption: A caption.
+        left: The distance to the goal, in words.
+        smoothed: Whether the step is smoothed.
     """
 
     q: Array
@@ -52,7 +57,7 @@ class Film:
 
     @property
     def configurations(self) -> Array:
-        """``(frames, nq)``."""
+        """The configurations of all frames, ``(frames, nq)``."""
         return np.array([frame.q for frame in self.frames])
 
     @property
@@ -62,11 +67,11 @@ class Film:
 
 
 def film_of_plan(plan: Plan, model: Model, rate: float) -> Film:
-    """One frame per step with its contacts, motions between grasps at ``rate`` frames per second.
+    """Return one frame per step with its contacts, and motions between grasps at ``rate`` frames per second.
 
     Raises:
-        ValueError: if the plan does not belong to this model.
-        SolverError: if a step cannot be solved.
+        ValueError: The plan does not belong to this model.
+        SolverError: A step cannot be solved.
     """
     replay = plan.replay(model)
     frames: list[Frame] = []
@@ -108,7 +113,7 @@ def _regrasp(
 
 
 def film_of_tree(tree: Tree) -> Film:
-    """One frame per node of a planner's tree."""
+    """Return one frame per node of a planner's tree."""
     task = tree.task
     on_path = set(tree.path(tree.goal_node)) if tree.goal_node is not None else set()
     frames = [
@@ -127,12 +132,12 @@ def film_of_tree(tree: Tree) -> Film:
 
 
 def film_of_path(configurations: Array, rate: float) -> Film:
-    """Configurations ``(n, nq)`` one after the other."""
+    """Return a film of configurations ``(n, nq)``, at ``rate`` frames per second."""
     return Film([Frame(q, 1.0 / rate) for q in configurations])
 
 
 def film_of_transfer(transfer: Transfer, rate: float) -> Film:
-    """An execution in its own time; at most ``rate`` frames per second."""
+    """Return a film of an execution in its own time, with at most ``rate`` frames per second."""
     frames: list[Frame] = []
     marks: list[tuple[int, str]] = []
     for k, segment in enumerate(transfer.segments):
@@ -144,7 +149,7 @@ def film_of_transfer(transfer: Transfer, rate: float) -> Film:
 
 
 def _sampled(time: Array, rate: float) -> Iterator[int]:
-    """Indices of times that are a frame or more apart, the last one included."""
+    """Yield indices of times that are at least a frame apart, and the last index."""
     shown = -np.inf
     for i, now in enumerate(time):
         if now - shown >= 1.0 / rate - ROUNDING or i == len(time) - 1:

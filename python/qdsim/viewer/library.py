@@ -1,4 +1,4 @@
-"""three.js (MIT), from the installed trimesh."""
+"""The library three.js (MIT), taken from the installed trimesh."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _END = re.compile(r'Object\.defineProperty\(\w,"__esModule",\{value:!0\}\)\}\)+;
 
 @functools.cache
 def three() -> str:
-    """The library as a script that defines ``THREE``, with its licence.
+    """Return the library as a script that defines ``THREE``, with its licence.
 
     Raises:
-        ImportError: without trimesh, or if its version does not contain three.js.
+        ImportError: trimesh is not installed, or its version does not contain three.js.
     """
     resources = need("trimesh.resources")
     try:

@@ -1,4 +1,4 @@
-"""A model that steps continuously, commanded by sliders."""
+"""A model that steps continuously, with sliders for its commands."""
 
 from __future__ import annotations
 
@@ -22,31 +22,33 @@ __all__ = ["Live"]
 Array = npt.NDArray[np.float64]
 
 _PERIOD = 1.0 / 30.0
-"""s between frames."""
+"""Time between frames, s."""
 
 _WEIGHTS, _FAR = 5.0, 0.2
-"""A finger pulls with so many weights of the object when its target is so far away (m) or farther, nearer in proportion."""
+"""A drag pulls with at most this many weights of the object, if its target is this far away (m) or farther; nearer
+targets pull in proportion to the distance."""
 
 _SHARE = 0.5
-"""Of the way to its target that a point goes in one step at most: light objects would fly past it, and back."""
+"""Largest share of the way to its target that a point moves in one step; light objects would overshoot otherwise."""
 
 _HALVINGS = 10
-"""To the force of that way: the weight of an object times 5 / 2^10."""
+"""Number of halvings of the force in the search for that share; the last force is 5 / 2^10 weights of the object."""
 
 _REACH = 1.0
-"""How far a slider goes to both sides where neither actuator nor joint has limits."""
+"""Range of a slider to both sides of the command, if neither actuator nor joint has limits."""
 
 
 class Live:
     """Sliders for commands, smoothing and margin, dragging of objects, reset and pause.
 
-    A failed step is reported, and the state stays.
+    If a step fails, the failure is reported and the state does not change.
 
     Args:
-        gui: viser's.
-        model, options: of the steps.
-        start: ``(nq,)`` initial configuration, also after a reset.
-        show: shows a configuration with the step that begins there.
+        gui: The viser interface.
+        model: The model.
+        options: Options of the steps.
+        start: Initial configuration ``(nq,)``, also after a reset.
+        show: Shows a configuration with the step that begins there.
     """
 
     def __init__(
@@ -99,7 +101,7 @@ class Live:
             slider.value = float(value)
 
     def pull(self, body: int, point: Array | None, target: Array | None) -> None:
-        """Pull a body at a point, m, towards a target; None: release it."""
+        """Pull a body at a point (m) towards a target (m); None releases it."""
         if point is None or target is None:
             self._pull = None
             return
@@ -109,14 +111,17 @@ class Live:
         self._pull = _Pull(body, place, target)
 
     def _pulled(self, q: Array, u: Array, options: Options, pull: _Pull) -> Step:
-        """The step in which a spring pulls the point that is held from where it would go without, weakly enough that it
-        does not fly past its target, nor aside, where fingers turn it away. How far the point goes grows with the
-        force: halvings find the largest such force."""
+        """Compute the step in which a spring pulls the held point towards its target.
+
+        The force acts from where the point would move without it. It is the largest force, found by
+        halvings, with which the point neither overshoots its target nor moves aside where fingers
+        turn it away; the motion of the point grows with the force.
+        """
         model, body = self._model, self._model.description.bodies[pull.body]
         at, middle = self._place(q, pull), self._place(q, pull, body.com)
 
         def stepped(force: Array) -> tuple[Step, Array]:
-            """With a force on the point, and how the point moves."""
+            """Compute the step with a force on the point; return it and the motion of the point."""
             wrench = np.concatenate([force, np.cross(at - middle, force)])
             taken = step(model, q, u, options, wrench={body.name: wrench})
             return taken, self._place(taken.q_next, pull) - at
@@ -141,7 +146,7 @@ class Live:
         return best
 
     def _place(self, q: Array, pull: _Pull, place: npt.ArrayLike | None = None) -> Array:
-        """Where the point that is held is, or another of its body (body frame, m)."""
+        """Return the position of the held point, or of another point of its body (body frame, m)."""
         p, r = (part[pull.body] for part in self._model.body_poses(q))
         return np.asarray(p + r @ (pull.place if place is None else np.asarray(place)))
 
@@ -169,7 +174,7 @@ class Live:
             return
         self._said.value = f"solved in {taken.info.iterations} iterations"
         self._show(q, **{"smoothed" if smooth else "step": taken})
-        if self._q is q:  # a reset in between wins
+        if self._q is q:  # otherwise a reset came in between
             self._q = taken.q_next
 
     def close(self) -> None:
@@ -181,7 +186,7 @@ class Live:
 
 @dataclass(frozen=True, eq=False)
 class _Pull:
-    """A body, the point of it that is held (body frame, m) and where it is to go (world, m)."""
+    """A body, the held point (body frame, m), and its target (world, m)."""
 
     body: int
     place: Array
@@ -193,7 +198,7 @@ def _clipped(kappa: float) -> float:
 
 
 def _ranges(model: Model, command: Array) -> tuple[list[float], list[float]]:
-    """Ends of the sliders: the actuators' ranges, else the joints', else around the command; the command included."""
+    """Return the ends of the sliders: ranges of actuators, or of joints, or around the command, which they include."""
     lower = np.array(model.u_lower)
     upper = np.array(model.u_upper)
     if len(lower):
@@ -206,5 +211,5 @@ def _ranges(model: Model, command: Array) -> tuple[list[float], list[float]]:
 
 
 def _digits(lower: list[float], upper: list[float]) -> list[int]:
-    """Decimals of the sliders' numbers: at least 500 steps each, and as many digits as their boxes show."""
+    """Return the decimals of the sliders' numbers, so that each slider has at least 500 steps."""
     return [max(0, math.ceil(math.log10(500.0 / (high - low)))) for low, high in zip(lower, upper)]

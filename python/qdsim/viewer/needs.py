@@ -12,7 +12,7 @@ def need(module: str) -> Any:
     """Import a module of the extra ``viewer``.
 
     Raises:
-        ImportError: one line that says what to install.
+        ImportError: It is not installed; the message is one line that says what to install.
     """
     try:
         return importlib.import_module(module)

@@ -11,8 +11,8 @@ __all__ = ["notebook_display"]
 
 
 def notebook_display() -> Callable[[str], None] | None:
-    """The function that shows HTML in the present notebook (Jupyter, VS Code, Colab); None
-    elsewhere."""
+    """Return the function that shows HTML in the present notebook (Jupyter, VS Code, Colab), or None
+    outside notebooks."""
     if "IPython" not in sys.modules:
         return None
     shell = need("IPython").get_ipython()
@@ -22,5 +22,5 @@ def notebook_display() -> Callable[[str], None] | None:
 def _display(markup: str) -> None:
     """Show markup below the cell."""
     shown = need("IPython.display")
-    # IPython warns of frames that come first in what is shown.
+    # IPython warns of frames at the beginning of HTML text.
     shown.display(shown.HTML(f"<div>{markup}</div>"))

@@ -21,11 +21,11 @@ _FRAME = (
 
 
 def page_of(stage: dict[str, Any], *, dark: bool = False) -> str:
-    """The page of a scene (:func:`qdsim.viewer.stage.stage_of`). Names are escaped.
+    """Return the page of a scene (:func:`qdsim.viewer.stage.stage_of`). Names are escaped.
 
     Args:
-        stage: the scene.
-        dark: whether the background is dark.
+        stage: The scene.
+        dark: Whether the background is dark.
     """
     parts = {
         "TITLE": html.escape(str(stage["title"])),
@@ -40,7 +40,7 @@ def page_of(stage: dict[str, Any], *, dark: bool = False) -> str:
 
 
 def framed_page(page: str, height: int) -> str:
-    """A page inside a frame, with its whole content, which a notebook stores."""
+    """Return a frame that contains the whole page, so that a notebook stores it."""
     return _FRAME.format(page=html.escape(page, quote=True), height=height)
 
 
@@ -49,5 +49,5 @@ def _text(name: str) -> str:
 
 
 def _packed(text: str) -> str:
-    """Compressed, in letters; the same for the same text."""
+    """Compress a text and encode it as ASCII letters; the same text gives the same result."""
     return base64.b64encode(gzip.compress(text.encode("utf-8"), 9, mtime=0)).decode("ascii")

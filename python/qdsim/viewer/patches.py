@@ -16,17 +16,17 @@ Array = npt.NDArray[np.float64]
 
 
 BANDS = 16
-"""Ranges of pressure, a mesh of one colour each."""
+"""Number of ranges of pressure; each range is a mesh of one colour."""
 
 
 def highest_pressure(surfaces: Sequence[ContactSurface]) -> float:
-    """Largest pressure at any corner, Pa; 0 without contact."""
+    """Return the largest pressure at any corner, Pa; 0 without contact."""
     return max((float(surface.vertex_pressure.max()) for surface in surfaces), default=0.0)
 
 
 def lifted(surface: ContactSurface, soft: set[str], length: float) -> Array:
-    """Vertices of a patch ``(n, 3)``, moved slightly off a rigid geometry's surface, towards the
-    soft one."""
+    """Return the vertices of a patch ``(n, 3)``, moved slightly off a rigid geometry's surface towards
+    the soft geometry."""
     towards = float(surface.geom_b in soft) - float(surface.geom_a in soft)
     normals = np.repeat(surface.polygons["normal"], surface.polygons["vertex_count"], axis=0)
     return np.asarray(surface.vertices + length * towards * normals)
@@ -35,14 +35,14 @@ def lifted(surface: ContactSurface, soft: set[str], length: float) -> Array:
 def bands(
     surfaces: Sequence[ContactSurface], soft: set[str], most: float, lift: float
 ) -> list[tuple[Array, npt.NDArray[np.int32]]]:
-    """Vertices ``(n, 3)`` and triangles ``(m, 3)`` of :data:`BANDS` ranges of pressure, from none
-    to ``most`` Pa.
+    """Return vertices ``(n, 3)`` and triangles ``(m, 3)`` for each of :data:`BANDS` ranges of pressure,
+    from 0 to ``most`` Pa.
 
     Args:
-        surfaces: of one configuration.
-        soft: names of the soft geometries.
-        most: Pa.
-        lift: distance of patches on rigid geometries from their surface, m.
+        surfaces: Contact surfaces of one configuration.
+        soft: Names of the soft geometries.
+        most: Upper end of the highest range, Pa.
+        lift: Distance of patches on rigid geometries from their surface, m.
     """
     points, pressures = [np.zeros((0, 3, 3))], [np.zeros(0)]
     for surface in surfaces:
@@ -59,7 +59,7 @@ def bands(
 
 
 def band_colours() -> list[tuple[int, int, int]]:
-    """Of the ranges of pressure, 0 to 255."""
+    """Return the colours of the ranges of pressure, 0 to 255."""
     middles = (np.arange(BANDS) + 0.5) / BANDS
     rows = np.round(255.0 * pressure_colours(middles)).astype(int)
     return [(int(red), int(green), int(blue)) for red, green, blue in rows]

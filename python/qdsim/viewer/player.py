@@ -12,7 +12,7 @@ __all__ = ["Player", "said_of"]
 
 
 def said_of(frame: Frame) -> str:
-    """The text of a page for a frame, as Markdown: caption and distance to the goal."""
+    """Return the text of a page for a frame, as Markdown: caption and distance to the goal."""
     return f"**{frame.caption}**  \n{frame.left}" if frame.caption else frame.left
 
 
@@ -20,9 +20,9 @@ class Player:
     """Controls of a page.
 
     Args:
-        gui: viser's.
-        film: the frames.
-        show: shows a frame by its index.
+        gui: The viser interface.
+        film: The frames.
+        show: Shows a frame, given by its index.
     """
 
     def __init__(self, gui: Any, film: Film, show: Callable[[int], None]) -> None:

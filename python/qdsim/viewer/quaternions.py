@@ -11,10 +11,10 @@ Array = npt.NDArray[np.float64]
 
 
 def quaternions(matrices: Array) -> Array:
-    """Unit quaternions ``(n, 4)`` w x y z of rotation matrices ``(n, 3, 3)``."""
+    """Convert rotation matrices ``(n, 3, 3)`` to unit quaternions ``(n, 4)``, w x y z."""
     r = matrices
     trace = r[:, 0, 0] + r[:, 1, 1] + r[:, 2, 2]
-    # Squares of 2w, 2x, 2y, 2z: the largest one is divided by.
+    # The squares of 2w, 2x, 2y and 2z; the quaternion is divided by its largest entry.
     squares = np.stack([1.0 + trace, *(1.0 + 2.0 * r[:, i, i] - trace for i in range(3))], axis=1)
     products = np.empty((len(r), 4, 4))
     products[:, range(4), range(4)] = squares

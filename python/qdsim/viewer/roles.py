@@ -22,18 +22,21 @@ Colour = tuple[int, int, int]
 
 @dataclass(frozen=True, eq=False)
 class Roles:
-    """Attributes:
-    objects: bodies that nothing drives: forces on them are shown.
-    object: the one that is looked at, by its index; None in a model without bodies.
-    kind: "robot", "object" or "world" of every body.
-    limb: number of the finger of each of the robot's bodies.
-    centre: ``(3,)`` m, what the camera looks at.
-    eye: ``(3,)`` m, where it stands.
-    up: ``(3,)``.
-    size: m, of what is seen.
-    flat: m, radius of the robot's discs where a model is flat (else the object's); None for models in space.
-    floor: ``(2, 3)`` a point of the ground and its normal: a level plane of the world that the model has, else one
-        below, or behind of what is flat.
+    """The roles of bodies, the camera and the ground.
+
+    Attributes:
+        objects: Bodies that nothing drives; forces on them are shown.
+        object: Index of the body that the camera looks at; None in a model without bodies.
+        kind: "robot", "object" or "world" for every body.
+        limb: Number of the finger of each of the robot's bodies.
+        centre: Point that the camera looks at, ``(3,)`` m.
+        eye: Position of the camera, ``(3,)`` m.
+        up: Upward direction of the picture, ``(3,)``.
+        size: Size of the visible region, m.
+        flat: In planar models, the radius of the robot's discs (without them, of the object's), m;
+            None in spatial models.
+        floor: A point of the ground and its normal, ``(2, 3)``: a level plane of the model's world,
+            or else a plane below the model, or behind a planar one.
     """
 
     objects: frozenset[int]
@@ -49,22 +52,22 @@ class Roles:
 
     @property
     def patch_lift(self) -> float:
-        """m, how far patches of pressure are drawn off a rigid surface."""
+        """Distance from rigid surfaces at which patches of pressure are drawn, m."""
         return 2e-3 * self.size
 
     @property
     def lift(self) -> Array:
-        """``(3,)`` m, what lines and arrows are moved by to be seen above flat bodies."""
+        """Displacement ``(3,)`` m of lines and arrows that makes them visible above flat bodies."""
         return np.zeros(3) if self.flat is None else 0.7 * self.flat * self.floor[1]
 
 
 def roles_of(
     model: Model, name: str | None, configurations: Array, goal: Array | None = None
 ) -> Roles:
-    """The roles of a model's bodies, with the camera of pictures
+    """Assign roles to a model's bodies, with the camera of pictures
     (:mod:`qdsim.planning.drawing.camera`).
 
-    A planar model is seen along the normal of its plane.
+    The camera looks at a planar model along the normal of its plane.
     """
     if len(model.body_names) == 1:
         eye = np.array([2.0, 2.0, 1.5])
@@ -94,7 +97,7 @@ def roles_of(
 
 
 def _disc_radius(model: Model, scene: SpatialScene) -> float:
-    """m, half of what the robot's discs measure in the middle; without them, of the object's."""
+    """Return the median radius of the robot's discs, m; without them, 0.3 times the radii of the object's."""
     radii: dict[str, list[float]] = {"robot": [], "object": [], "world": []}
     for b, size in zip(model.geom_body, model.parameters.geom_size):
         if size[0] > STYLE.corner:
@@ -104,7 +107,7 @@ def _disc_radius(model: Model, scene: SpatialScene) -> float:
 
 
 def _floor(model: Model, up: Array, otherwise: Array) -> Array:
-    """The highest level plane of the world, else a level plane through a point."""
+    """Return the highest level plane of the world, or else a level plane through a point."""
     world = model.description.bodies[0]
     levels = [
         np.asarray(geom.pos)
@@ -115,7 +118,7 @@ def _floor(model: Model, up: Array, otherwise: Array) -> Array:
 
 
 def _lowest(model: Model, scene: SpatialScene, low: float, size: float) -> float:
-    """m, height of the lowest point of what moves and of what stands still around it, hills and tables."""
+    """Return the height (m) of the lowest point of moving bodies and of the static shapes around them."""
     pos, rot = model.body_poses(model.default_q)
     still = [
         float((pos[s.body] + s.corners @ rot[s.body].T)[:, 2].min())
@@ -126,7 +129,7 @@ def _lowest(model: Model, scene: SpatialScene, low: float, size: float) -> float
 
 
 def _box(model: Model, scene: SpatialScene, configurations: Array) -> tuple[Array, Array]:
-    """Corners of the box around robot and objects in some configurations."""
+    """Return the corners of the box around robot and objects in some configurations."""
     shown = configurations[:: max(1, len(configurations) // 20)]
     low, high = np.full(3, np.inf), np.full(3, -np.inf)
     for q in shown:
@@ -142,6 +145,6 @@ def _box(model: Model, scene: SpatialScene, configurations: Array) -> tuple[Arra
 
 
 def rgb(colour: str) -> Colour:
-    """0 to 255 each, of ``#RRGGBB``."""
+    """Convert ``#RRGGBB`` to three numbers, 0 to 255."""
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     return red, green, blue

@@ -1,4 +1,4 @@
-"""The nodes of a model in a browser's scene, and overlays."""
+"""The nodes of a model in a browser's scene, with overlays."""
 
 from __future__ import annotations
 
@@ -29,22 +29,24 @@ __all__ = ["LAYERS", "Scene"]
 Array = npt.NDArray[np.float64]
 
 _SMOOTHED = "#1E6FB8"
-"""Forces of a smoothed step, which act at a distance."""
+"""Colour of the forces of a smoothed step, which act at a distance."""
 
 _SHADE = 0.8
-"""The darker half of two-coloured objects."""
+"""Brightness of the darker shade of objects with two shades."""
 
 LAYERS = ("forces", "cones", "goal", "tree", "ground")
 """Layers that a page can hide."""
 
 
 class Scene:
-    """Bodies as frames, shapes as meshes below them; goal, tree and forces are nodes of their own,
-    which a page can hide.
+    """The nodes of a model: bodies are frames, with shapes as meshes below them.
+
+    Goal, tree and forces are nodes of their own, which a page can hide.
 
     Args:
-        scene: viser's, of the server.
-        model, roles: the model.
+        scene: The viser scene of the server.
+        model: The model.
+        roles: The roles of its bodies.
     """
 
     def __init__(self, scene: Any, model: Model, roles: Roles) -> None:
@@ -87,7 +89,7 @@ class Scene:
         self.most_pressure = 0.0
 
     def _light(self) -> None:
-        """Lights of our own, soft, that add up to ``LIGHT`` where a surface faces them."""
+        """Replace viser's lights by soft ones that add up to ``LIGHT`` on a surface that faces them."""
         scene, roles = self._scene, self._roles
         scene.configure_environment_map(None)
         scene.configure_default_lights(enabled=False)
@@ -118,7 +120,7 @@ class Scene:
         model, roles = self._model, self._roles
         for shape in shapes_of(model, roles):
             if shape.plane and shape.body == 0:
-                continue  # the ground is drawn for itself
+                continue  # the ground is drawn separately
             name = f"/model/{_node(model.body_names[shape.body])}/{_node(shape.name)}"
             handles = self._add(name, shape)
             for handle in handles:
@@ -135,7 +137,7 @@ class Scene:
                 self._outline(f"{name}/lines", shape.surface, dark, 1.002)
 
     def _add(self, name: str, shape: Shape) -> list[Any]:
-        """A shape's nodes; one for each of its shades."""
+        """Add the nodes of a shape, one for each of its shades."""
         place = {"position": tuple(shape.pos), "wxyz": tuple(shape.quat)}
         *channels, opacity = shape.colour
         surface = shape.surface
@@ -161,7 +163,7 @@ class Scene:
                 opacity=see_through,
                 flat_shading=surface.flat,
                 side="double",
-                receive_shadow=False,  # the library's shadows leave stripes on what casts them
+                receive_shadow=False,  # three.js draws stripes of shadow on the shape itself
                 **({} if tone else place),
             )
             for tone in np.unique(tones)
@@ -180,7 +182,7 @@ class Scene:
             )
 
     def _ground(self) -> None:
-        """A grid that shadows fall on and that fades with the distance, of cells of 1, 2 or 5 times a power of ten."""
+        """Add a grid that receives shadows and fades with the distance; its cells measure 1, 2 or 5 times 10^k m."""
         roles = self._roles
         third = roles.size / 3.0
         cell = 10.0 ** np.floor(np.log10(third))
@@ -213,8 +215,8 @@ class Scene:
         """Report drags of unactuated bodies with the left button.
 
         Args:
-            pulled: called with the body, the dragged point and its target, ``(3,)`` m each; with
-                None at the release.
+            pulled: Called with the body, the dragged point and its target, ``(3,)`` m each; at the
+                release, with the body and None twice.
         """
         for body, handle in self._dragged:
             handle.on_drag(functools.partial(_told, body, pulled))
@@ -225,7 +227,7 @@ class Scene:
         return bool(self._visual)
 
     def show_collision(self, shown: bool) -> None:
-        """Show collision geometries in place of visual ones, or not."""
+        """Show collision geometries in place of visual ones, or the reverse."""
         for handle in self._hidden:
             handle.visible = shown
         for handle in self._visual:
@@ -243,7 +245,7 @@ class Scene:
             handle.position = tuple(p)
             handle.wxyz = tuple(quaternion)
 
-    # ------------------------------------------------------------------------------------------ over it
+    # ------------------------------------------------------------------------------------------ overlays
 
     def draw_forces(self, name: str, forces: Forces | None) -> None:
         """Draw arrows of "exact" or "smoothed" forces, with the friction cones of the exact ones;
@@ -292,8 +294,8 @@ class Scene:
         """Draw edges, the path to the goal with its regrasps, and nodes that can be clicked.
 
         Args:
-            tree: the tree.
-            clicked: called with the index of a node.
+            tree: The tree.
+            clicked: Called with the index of a node.
         """
         if len(tree.plain):
             self._lines("/tree/edges", tree.plain + self._lift, LIMBS[0], 1.0)
@@ -336,5 +338,5 @@ def _told(body: int, pulled: Callable[..., None], event: Any) -> None:
 
 
 def _node(name: str) -> str:
-    """A name without what separates nodes."""
+    """Return a name without the slashes that separate nodes."""
     return name.replace("/", "|") or "unnamed"

@@ -1,5 +1,5 @@
-"""The shapes that are drawn for a model: its geometries, links along spheres, and for planar models
-discs and bars."""
+"""The shapes that are drawn for a model: its geometries, links between spheres, and discs and bars for
+planar models."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Shape", "octants", "shapes_of"]
 Array = npt.NDArray[np.float64]
 
 _THICK = {"robot": 0.6, "object": 0.4, "world": 0.4}
-"""Half the thickness of flat bodies beside the radius of the robot's discs."""
+"""Half the thickness of flat bodies, in radii of the robot's discs."""
 
 _NONE = np.array([1.0, 0.0, 0.0, 0.0])
 
@@ -33,17 +33,17 @@ class Shape:
     """A rigid shape on a body.
 
     Attributes:
-        body: index of the body.
-        name: of the geometry, or a description.
-        surface: in the shape's frame.
-        key: shapes with the same key have the same surface.
-        pos, quat: ``(3,)`` m and ``(4,)``, of the shape's frame in the body's.
-        colour: red, green, blue and opacity, 0 to 1.
+        body: Index of the body.
+        name: Name of the geometry, or a description.
+        surface: The surface in the shape's frame.
+        key: Shapes with the same key have the same surface.
+        pos, quat: Pose of the shape's frame in the body's frame, ``(3,)`` m and ``(4,)``.
+        colour: Red, green, blue and opacity, 0 to 1.
         layer: "all", or only "visual" or "collision".
-        tones: ``(faces,)`` which of two shades each face has, so that rotations are visible; None:
-            one.
-        outlined: whether its lines are drawn, also at the goal.
-        plane: whether it is an infinite plane.
+        tones: Which of two shades each face has, ``(faces,)``, so that rotations are visible; None:
+            all faces have one shade.
+        outlined: Whether its lines are drawn, also at the goal.
+        plane: Whether it is an infinite plane.
     """
 
     body: int
@@ -60,7 +60,7 @@ class Shape:
 
 
 def shapes_of(model: Model, roles: Roles) -> list[Shape]:
-    """All shapes of a model, in the order of its geometries, then links."""
+    """Return all shapes of a model: those of its geometries in their order, then the links."""
     paired = {n for pair in model.description.pairs for n in (pair.geom_a, pair.geom_b)}
     pressing = _pressing(model)
     shapes: list[Shape] = []
@@ -114,14 +114,14 @@ def _shape(
 
 
 def _flattened(model: Model, b: int, size: Array, half: float) -> Array:
-    """A box's half widths, with another one along the plane's normal."""
+    """Return a box's half widths, with ``half`` along the normal of the model's plane."""
     thin = np.array(size)
     thin[int(np.argmax(np.abs(_normal(model, b))))] = half
     return thin
 
 
 def _slab(model: Model, b: int, geom: Geom, roles: Roles) -> Surface:
-    """A plane that is seen from its edge, as what is below."""
+    """Return a slab for a plane that is seen from its edge; it fills the space below the plane."""
     half = np.array([1.5 * roles.size, 1.5 * roles.size, 0.02 * roles.size])
     own = rotation_matrix(geom.quat).T @ _normal(model, b)
     half[int(np.argmax(np.abs(own)))] = roles.flat * _THICK["world"] if roles.flat else half[2]
@@ -131,20 +131,20 @@ def _slab(model: Model, b: int, geom: Geom, roles: Roles) -> Surface:
 
 
 def _normal(model: Model, b: int) -> Array:
-    """Of the plane in which a model moves, towards the camera, in a body's frame."""
+    """Return the normal of the model's plane in a body's frame, towards the camera."""
     assert model.planar_normal is not None
     _, rot = model.body_poses(model.default_q)
     return np.asarray(rot[b].T @ np.abs(model.planar_normal))
 
 
 def octants(surface: Surface) -> npt.NDArray[np.int64]:
-    """``(faces,)`` zero and one in turn, from octant to octant around the middle."""
+    """Return 0 or 1 for each face ``(faces,)``, alternating between the octants around the middle."""
     middles = surface.vertices[surface.faces].mean(axis=1) - surface.vertices.mean(axis=0)
     return np.asarray(np.signbit(middles).sum(axis=1) % 2, dtype=np.int64)
 
 
 def _tones(surface: Surface, normal: Array | None) -> npt.NDArray[np.int64]:
-    """Of flat things either half, of others every second octant."""
+    """Return the shade of each face: one for each half of a flat shape, otherwise alternating octants."""
     if normal is None:
         return octants(surface)
     middles = surface.vertices[surface.faces].mean(axis=1) - surface.vertices.mean(axis=0)
@@ -173,7 +173,7 @@ def _links(model: Model, roles: Roles) -> list[Shape]:
 
 
 def _pressing(model: Model) -> set[str]:
-    """Names of the shapes that soft ones can press on, and of these."""
+    """Return the names of soft shapes and of the shapes that can touch them."""
     names = model.geom_names
     soft = {
         geom.name

@@ -25,10 +25,11 @@ __all__ = ["Branches", "stage_of"]
 Array = npt.NDArray[np.float64]
 
 _UNIT = 2e-5
-"""Positions are whole multiples of this share of the size of what is seen; quaternions, of this."""
+"""Quaternions are rounded to multiples of this number, positions to multiples of this share of the visible size."""
 
 _NUMBERS = 180_000
-"""More are thinned out: of motion and forces whole frames, of surfaces and of pressure triangles."""
+"""Limit of the numbers on a page. Beyond it, whole frames of motion and forces, and triangles of surfaces and of
+pressure, are left out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +37,10 @@ class Branches:
     """A tree as lines.
 
     Attributes:
-        plain, chosen: ``(n, 2, 3)`` edges, and those on the path to the goal, m.
-        regrasps: ``(m, 3)`` places of regrasps on that path, m.
-        nodes: ``(k, 3)`` a point of each node, m; its frame has the same number.
+        plain: Edges ``(n, 2, 3)``, m.
+        chosen: Edges on the path to the goal, ``(n, 2, 3)``, m.
+        regrasps: Positions of regrasps on that path, ``(m, 3)``, m.
+        nodes: A point of each node, ``(k, 3)``, m; its frame has the same index.
     """
 
     plain: Array
@@ -50,7 +52,7 @@ class Branches:
 def stage_of(
     model: Model, roles: Roles, film: Film, goal: Array | None, tree: Branches | None
 ) -> dict[str, Any]:
-    """All data of a page, for JSON."""
+    """Return all data of a page, for JSON."""
     unit = _UNIT * roles.size
     shapes = shapes_of(model, roles)
     frames, numbers = _thin_frames(model, film)
@@ -85,7 +87,7 @@ def stage_of(
 
 
 def _view(model: Model, roles: Roles, unit: float) -> dict[str, Any]:
-    """Bodies, ground and camera."""
+    """Return the data of bodies, ground and camera."""
     return {
         "unit": unit,
         "turn": _UNIT,
@@ -127,7 +129,7 @@ def _tree(tree: Branches, lift: Array, numbers: Sequence[int], unit: float) -> d
 
 
 def _thin_frames(model: Model, film: Film) -> tuple[list[Any], list[int]]:
-    """Every so many frames, the last one included, and the new number of every old one."""
+    """Return every k-th frame and the last one, and the new index for every old one."""
     each = 7 * len(model.body_names) + (
         60 * max((len(step.contacts) > 0 for step in film.steps), default=0)
     )
@@ -142,7 +144,7 @@ def _rounded(values: Array, unit: float) -> list[Any]:
 
 
 def _pose_rows(pos: Array, rot: Array, bodies: Sequence[int], unit: float) -> list[list[int]]:
-    """Of each configuration, positions and quaternions of some bodies."""
+    """Return, for each configuration, the positions and quaternions of some bodies."""
     rows = []
     for p, r in zip(pos[:, bodies], rot[:, bodies]):
         turns = quaternions(r) if len(bodies) else np.zeros((0, 4))
@@ -151,7 +153,7 @@ def _pose_rows(pos: Array, rot: Array, bodies: Sequence[int], unit: float) -> li
 
 
 def _force_rows(forces: Forces | None, lift: Array, unit: float) -> list[Any]:
-    """Ten numbers a force: point, force (N), inward normal, friction."""
+    """Return ten numbers for each force: point, force (N), inward normal, friction."""
     if forces is None:
         return []
     rows: list[Any] = []
@@ -161,14 +163,14 @@ def _force_rows(forces: Forces | None, lift: Array, unit: float) -> list[Any]:
 
 
 def _typical(forces: Sequence[Forces | None]) -> float:
-    """A force that is often there, N."""
+    """Return the median of all forces that are not zero, N."""
     sizes = [np.linalg.norm(some.forces, axis=1) for some in forces if some is not None]
     loads = np.concatenate([*sizes, np.zeros(0)])
     return float(np.median(loads[loads > 0.0])) if np.any(loads > 0.0) else 0.0
 
 
 def _shape_entries(shapes: Sequence[Shape], unit: float) -> dict[str, Any]:
-    """Surfaces once each, and what is where."""
+    """Return each surface once, and the shapes with their places."""
     surfaces = {shape.key: shape.surface for shape in shapes}
     surfaces = _thin_surfaces(surfaces)
     number = {key: i for i, key in enumerate(surfaces)}
@@ -214,7 +216,7 @@ def _thin_surfaces(surfaces: dict[Any, Surface]) -> dict[Any, Surface]:
 
 
 def _side(shapes: Sequence[Shape], body: int) -> Array:
-    """A point on the side of a body, in its frame, m."""
+    """Return a point on the side of a body, in its frame, m."""
     reach = [
         float(np.abs(shape.surface.vertices).max() + np.abs(shape.pos).max())
         for shape in shapes
@@ -226,7 +228,10 @@ def _side(shapes: Sequence[Shape], body: int) -> Array:
 def _patches(
     model: Model, roles: Roles, frames: Sequence[Any], unit: float
 ) -> tuple[list[Any], list[Any]]:
-    """Of every frame where soft geometries press, triangles a band of pressure; and the bands' colours."""
+    """Return the triangles of the ranges of pressure, and the colours of the ranges.
+
+    Each frame in which soft geometries press has triangles.
+    """
     found = [pressure_surface(model, frame.q) for frame in frames]
     most = max((highest_pressure(surfaces) for surfaces in found), default=0.0)
     soft = {g.name for body in model.description.bodies for g in body.geoms if g.soft is not None}

@@ -18,16 +18,16 @@ __all__ = ["AROUND", "Surface", "bar", "disc", "flat_bar", "surface_of", "thinne
 Array = npt.NDArray[np.float64]
 
 AROUND = 48
-"""Corners of a circle."""
+"""Number of corners of a circle."""
 
 _SHARP = math.radians(25.0)
-"""Faces of a mesh that meet at more than this have an edge that is drawn."""
+"""An edge of a mesh is drawn if its faces meet at more than this angle."""
 
 _MOST_ROWS = 256
-"""Rows and columns of a height field that are drawn."""
+"""Largest number of rows and columns of a height field that are drawn."""
 
 _MOST_EDGES = 4000
-"""Meshes with more sharp edges are drawn without."""
+"""The edges of meshes with more sharp edges than this are not drawn."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +36,9 @@ class Surface:
 
     Attributes:
         vertices: ``(n, 3)`` m.
-        faces: ``(m, 3)`` indices, anticlockwise seen from outside; none for a cloud.
+        faces: Indices ``(m, 3)``, anticlockwise seen from outside; none for a cloud.
         lines: ``(k, 2, 3)`` m: edges of flat faces, great circles of round ones.
-        flat: whether faces are flat-shaded.
+        flat: Whether faces are flat-shaded.
     """
 
     vertices: Array
@@ -48,7 +48,7 @@ class Surface:
 
 
 def surface_of(model: Model, geom: Geom, size: Array, reach: float) -> Surface:
-    """The surface of a geometry; planes as squares of half width ``reach`` (m), clouds as points."""
+    """Return the surface of a geometry; planes are squares of half width ``reach`` (m), clouds are points."""
     if geom.type in ("mesh", "cloud"):
         return _points(geom) if geom.type == "cloud" else _mesh(model, geom)
     if geom.hfield is not None:
@@ -68,25 +68,25 @@ def surface_of(model: Model, geom: Geom, size: Array, reach: float) -> Surface:
         made = creation.cylinder(size[0], 2.0 * size[1], sections=AROUND)
         return _of(made, _cylinder_lines(size[0], size[1]), flat=True)
     radii = np.full(3, size[0]) if geom.type == "sphere" else size
-    # Rings and meridians along the axes, where shades meet.
+    # Rings and meridians lie along the axes, where the shades meet.
     ball = creation.uv_sphere(1.0, count=(25, AROUND))
     circles = np.concatenate([_circle(axis) for axis in range(3)])
     return Surface(ball.vertices * radii, _faces(ball), circles * radii, False)
 
 
 def bar(start: Array, end: Array, radius: float) -> Surface:
-    """A capsule from one point to another."""
+    """Return a capsule from one point to another."""
     along = end - start
     length = float(np.linalg.norm(along))
     made = need("trimesh").creation.capsule(length, radius, count=(16, 24))
     turned = (made.vertices - [0.0, 0.0, 0.5 * length]) @ _frame(along / length).T
-    # Some versions begin the capsule at its middle, others at its end.
+    # The origin of trimesh's capsule is its middle or its end, depending on the version.
     middle = 0.5 * (turned.min(axis=0) + turned.max(axis=0))
     return Surface(turned - middle + 0.5 * (start + end), _faces(made), np.zeros((0, 2, 3)), False)
 
 
 def disc(centre: Array, radius: float, half: float, normal: Array) -> Surface:
-    """A disc with thickness twice ``half``, with a spoke and a rim that show its rotation."""
+    """Return a disc of thickness 2 ``half``, with a spoke and a rim that show its rotation."""
     made = need("trimesh").creation.cylinder(radius, 2.0 * half, sections=2 * AROUND)
     turn = _frame(normal)
     top = np.array([0.0, 0.0, half])
@@ -97,7 +97,7 @@ def disc(centre: Array, radius: float, half: float, normal: Array) -> Surface:
 
 
 def flat_bar(start: Array, end: Array, radius: float, half: float, normal: Array) -> Surface:
-    """The rounded bar swept by a disc from one point to another."""
+    """Return the rounded bar that a disc sweeps from one point to another."""
     along = end - start
     side = np.cross(normal, along / np.linalg.norm(along))
     forward = np.cross(side, normal)
@@ -116,8 +116,10 @@ def flat_bar(start: Array, end: Array, radius: float, half: float, normal: Array
 
 
 def thinned(surface: Surface, cells: int) -> Surface:
-    """A surface with fewer triangles: corners in the same cell of a grid, with a given number of
-    cells along the longest side, are merged."""
+    """Return a surface with fewer triangles.
+
+    Vertices in the same cell of a grid are merged; the longest side has ``cells`` cells.
+    """
     low = surface.vertices.min(axis=0)
     width = max(float(np.ptp(surface.vertices, axis=0).max()) / cells, 1e-12)
     cell = np.round((surface.vertices - low) / width).astype(np.int64)
@@ -129,7 +131,7 @@ def thinned(surface: Surface, cells: int) -> Surface:
 
 
 def _frame(axis: Array) -> Array:
-    """A rotation ``(3, 3)`` whose last column is a unit vector."""
+    """Return a rotation ``(3, 3)`` whose last column is a given unit vector."""
     helper = np.array([1.0, 0.0, 0.0] if abs(axis[0]) < 0.9 else [0.0, 1.0, 0.0])
     first = helper - (helper @ axis) * axis
     first /= np.linalg.norm(first)
@@ -151,7 +153,7 @@ def _points(geom: Geom) -> Surface:
 
 
 def _mesh(model: Model, geom: Geom) -> Surface:
-    """The mesh as the file has it; it collides as its convex hull."""
+    """Return the mesh as the file gives it; for collisions its convex hull is used."""
     mesh = next(m for m in model.description.meshes if m.name == geom.mesh)
     faces = mesh.faces if len(mesh.faces) else mesh.hull_faces
     made = need("trimesh").Trimesh(mesh.vertices, faces, process=True)
@@ -161,7 +163,7 @@ def _mesh(model: Model, geom: Geom) -> Surface:
 
 
 def _circle(axis: int, height: float = 0.0) -> Array:
-    """The unit circle about an axis, at a height along it, as segments."""
+    """Return the unit circle about an axis, at a height along it, as segments."""
     angle = np.linspace(0.0, 2.0 * math.pi, AROUND + 1)
     points = np.empty((AROUND + 1, 3))
     points[:, axis] = height
@@ -189,7 +191,7 @@ def _cylinder_lines(radius: float, half: float) -> Array:
 
 
 def _capsule_lines(radius: float, half: float) -> Array:
-    """The circles where the caps begin, lines between them, and over the caps."""
+    """Return the circles where the caps begin, and lines along the cylinder and over the caps."""
     arcs = np.concatenate([_circle(0), _circle(1)]) * radius
     above = arcs.mean(axis=1)[:, 2] > 0.0
     arcs[above, :, 2] += half

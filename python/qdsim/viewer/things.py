@@ -38,7 +38,7 @@ from qdsim.whole_files import replacing
 __all__ = ["Shown", "save_html", "show", "shown_of"]
 
 _MOST = 8
-"""Rollouts that are shown, one after the other."""
+"""Largest number of rollouts that are shown, one after the other."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,14 +51,14 @@ class Shown:
     tree: Tree | None = None
 
     def page(self, *, dark: bool = False) -> str:
-        """As a page that needs neither network nor Python."""
+        """Return a page that needs neither network nor Python."""
         seen = self.film.configurations
         roles = roles_of(self.model, self.film.object, seen, self.goal)
         branches = None if self.tree is None else branches_of(self.tree, roles)
         return page_of(stage_of(self.model, roles, self.film, self.goal, branches), dark=dark)
 
     def viewer(self, port: int | None = None) -> Viewer:
-        """On a server."""
+        """Show the content on a server."""
         film = self.film
         viewer = Viewer(
             self.model,
@@ -93,22 +93,22 @@ def show(
     saved notebook; otherwise a server on this machine shows it in a tab.
 
     Args:
-        thing: a model, published system, task, step, plan, tree, result of :func:`qdsim.rollout` or
+        thing: A model, published system, task, step, plan, tree, result of :func:`qdsim.rollout` or
             :func:`qdsim.planning.transfer`, configurations ``(nq,)`` or ``(n, nq)``, or the path of
             a robot file or a plan.
-        model: the model of ``thing``, if it does not contain it (steps, rollouts, executions,
+        model: The model of ``thing``, if it does not contain it (steps, rollouts, executions,
             configurations, and plans of tasks that are not published).
-        rate: frames per second, 1/s.
-        port: of the page; None: a free one.
-        open: whether to open the browser; if not, only the server is started.
-        height: of the frame in a notebook, pixels.
+        rate: Frames per second, 1/s.
+        port: Port of the page; None: a free one.
+        open: Whether to open the browser; if not, only the server is started.
+        height: Height of the frame in a notebook, pixels.
 
     Returns:
         The server's viewer; None if a notebook shows the page.
 
     Raises:
-        ImportError: without the extra ``viewer``.
-        TypeError, ValueError: for objects that cannot be shown, or belong to another model.
+        ImportError: The extra ``viewer`` is not installed.
+        TypeError, ValueError: The object cannot be shown, or belongs to another model.
     """
     height = integer("height", height, least=1)
     shown = shown_of(thing, model, number("rate", rate, above=0))
@@ -134,15 +134,15 @@ def save_html(
     Python.
 
     Args:
-        thing, model: as for :func:`show`, for example a plan or configurations ``(n, nq)``.
-        path: the file; if writing fails, an existing file stays.
-        rate: frames per second, 1/s.
-        dark: whether the background is dark.
+        thing, model: As for :func:`show`, for example a plan or configurations ``(n, nq)``.
+        path: The file; if writing fails, an existing file stays.
+        rate: Frames per second, 1/s.
+        dark: Whether the background is dark.
 
     Raises:
-        ImportError: without the extra ``viewer``.
-        OSError: if the file cannot be written.
-        TypeError, ValueError: as :func:`show`.
+        ImportError: The extra ``viewer`` is not installed.
+        OSError: The file cannot be written.
+        TypeError, ValueError: As :func:`show`.
     """
     place = path_of("path", path)
     page = shown_of(thing, model, number("rate", rate, above=0)).page(dark=dark)
@@ -151,10 +151,10 @@ def save_html(
 
 
 def shown_of(thing: Any, model: Model | None, rate: float) -> Shown:
-    """The content of a page for an object.
+    """Return the content of a page for an object.
 
     Raises:
-        TypeError, ValueError: as :func:`show`.
+        TypeError, ValueError: As :func:`show`.
     """
     if isinstance(thing, (str, os.PathLike)):
         thing = _of_file(thing)
@@ -182,7 +182,7 @@ def shown_of(thing: Any, model: Model | None, rate: float) -> Shown:
 
 
 def published_model(plan: Plan) -> Model | None:
-    """The model of the published system with a plan's task; None if there is none."""
+    """Return the model of the published system with a plan's task; None if there is none."""
     for system in map(systems.load, systems.TASK_NAMES):
         if any(task.name == plan.task for task in system.tasks.values()):
             return system.model
@@ -209,7 +209,7 @@ def _film(thing: Any, model: Model, rate: float) -> Film:
 
 
 def _of_file(path: str | os.PathLike[str]) -> Any:
-    """The plan or the model of a file."""
+    """Load the plan or the model of a file."""
     from qdsim.loading import load
 
     return Plan.load(path) if zipfile.is_zipfile(path) else load(path)

@@ -12,11 +12,11 @@ __all__ = ["LIGHT", "toned"]
 Array = npt.NDArray[np.float64]
 
 LIGHT = 1.6
-"""Light on a surface that faces the lights, beside one that shows its own colour; more than 1, as the curve is flat
-where it is bright."""
+"""Light on a surface that faces the lights; with light 1 a surface shows its own colour. It is more than 1, because
+the tone curve is flat for bright colours."""
 
 _WHITE = 0.85
-"""What white turns into, linear: the curve reaches 1 with infinite light only."""
+"""Linear brightness of what is shown as white; the curve reaches 1 only for infinite light."""
 
 # three.js, ACESFilmicToneMapping (Stephen Hill's fit): out = _OUT curve(_IN light / 0.6), where curve(x) is the quotient
 # of two polynomials.
@@ -30,9 +30,9 @@ _CURVE = np.array([[1.0, 0.0245786, -0.000090537], [0.983729, 0.432951, 0.238081
 def toned(
     colour: Sequence[float], light: float = 1.0, *, linear: bool = False
 ) -> tuple[int, int, int]:
-    """The colour to request, 0 to 255, so that a lit surface appears in ``colour`` (0 to 255).
+    """Return the colour to request, 0 to 255, so that a lit surface appears in ``colour`` (0 to 255).
 
-    Linear for instances (arrows), whose colours viser does not change.
+    Linear colours are for instances (arrows), whose colours viser does not convert.
     """
     wanted = _WHITE * _linear(np.asarray(colour, dtype=np.float64) / 255.0)
     y = np.maximum(np.linalg.solve(_OUT, wanted), 0.0)
@@ -45,7 +45,7 @@ def toned(
 
 
 def _linear(stored: Array) -> Array:
-    """Light of stored colours (sRGB)."""
+    """Convert stored colours (sRGB) to linear light."""
     return np.where(stored <= 0.04045, stored / 12.92, ((stored + 0.055) / 1.055) ** 2.4)
 
 

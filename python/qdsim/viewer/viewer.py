@@ -40,26 +40,26 @@ __all__ = ["Viewer"]
 Array = npt.NDArray[np.float64]
 
 _ANGLE = math.radians(30.0)
-"""Of the first view, from top to bottom."""
+"""Vertical angle of the first view, rad."""
 
 
 class Viewer:
     """A page that shows a model; it lives until :meth:`close`, or the end of a ``with`` block.
 
     Args:
-        model: the model.
-        object: the body that the camera looks at, with the robot in view; None: the last unactuated
+        model: The model.
+        object: The body that the camera looks at, with the robot in view; None: the last unactuated
             one.
-        configurations: ``(n, nq)`` configurations that the camera has to show; None: the default
+        configurations: Configurations ``(n, nq)`` that the camera has to show; None: the default
             configuration.
-        goal: ``(nq,)`` goal that the camera has to show.
-        port: of the page; None: a free one.
-        host: network interface of the server. Everyone who can reach it can use its sliders.
+        goal: Goal ``(nq,)`` that the camera has to show.
+        port: Port of the page; None: a free one.
+        host: Network interface of the server. Everyone who can reach it can use its sliders.
 
     Raises:
-        ImportError: without the extra ``viewer``.
-        ValueError: for a port out of range or in use, unknown bodies, configurations of another
-            size.
+        ImportError: The extra ``viewer`` is not installed.
+        ValueError: The port is out of range or in use, a body is unknown, or configurations have
+            another size.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Viewer:
         self._server.gui.set_panel_label(title or "qdsim")
 
     def _add_switches(self) -> None:
-        """What there is to hide; shut, so that commands and frames come first."""
+        """Add switches that hide layers; their folder is closed, so that commands and frames come first."""
         gui = self._server.gui
         with gui.add_folder("Show", expand_by_default=False, order=1e3):
             for name in LAYERS:
@@ -119,7 +119,7 @@ class Viewer:
                 switch = gui.add_checkbox("collision shapes", False)
                 switch.on_update(lambda _: self._scene.show_collision(switch.value))
 
-    # ------------------------------------------------------------------------------------------ what is shown
+    # ------------------------------------------------------------------------------------------ content
 
     @property
     def url(self) -> str:
@@ -132,10 +132,10 @@ class Viewer:
         """Show a configuration, with contact surfaces of its soft geometries, coloured by pressure.
 
         Args:
-            q: ``(nq,)``.
-            step: a step that begins there: its forces, with friction cones.
-            smoothed: a smoothed step that begins there: its forces, in another colour, also at a
-                distance.
+            q: Configuration ``(nq,)``.
+            step: A step that begins there; its forces are shown with friction cones.
+            smoothed: A smoothed step that begins there; its forces, which also act at a distance,
+                are shown in another colour.
         """
         q = self._one("q", q)
         self._frame = Frame(
@@ -154,10 +154,10 @@ class Viewer:
         """Draw outlines of the objects at a goal.
 
         Args:
-            q: ``(nq,)`` configuration with the objects at the goal.
+            q: Configuration ``(nq,)`` with the objects at the goal.
 
         Raises:
-            ValueError: for another shape.
+            ValueError: The shape is wrong.
         """
         self._goal = self._one("q", q)
         self._scene.draw_goal(self._goal)
@@ -167,10 +167,10 @@ class Viewer:
         regrasps.
 
         Args:
-            tree: of ``planning.rrt``.
+            tree: A tree of ``planning.rrt``.
 
         Raises:
-            ValueError: if the tree belongs to another model.
+            ValueError: The tree belongs to another model.
         """
         instance("tree", tree, Tree)
         if tree.q.shape[1] != self.model.nq:
@@ -183,7 +183,7 @@ class Viewer:
         self.update(film.frames[-1].q)
 
     def _chosen(self, tree: Tree, node: int) -> None:
-        """A node was clicked: its configuration, and in words what it is."""
+        """Show the configuration of a clicked node, with a description."""
         self.update(tree.q[node])
         if self._said is None:
             self._said = self._server.gui.add_markdown("", order=-1.0)
@@ -194,11 +194,11 @@ class Viewer:
         """Add a plan with its goal, and a slider for its steps.
 
         Args:
-            plan: of this model.
-            rate: frames per second.
+            plan: A plan of this model.
+            rate: Frames per second.
 
         Raises:
-            ValueError: if the plan belongs to another model.
+            ValueError: The plan belongs to another model.
         """
         self.record(film_of_plan(instance("plan", plan, Plan), self.model, _rate(rate)))
 
@@ -206,11 +206,11 @@ class Viewer:
         """Add frames with a slider, replacing earlier ones.
 
         Args:
-            trajectory: configurations ``(n, nq)``.
-            rate: frames per second.
+            trajectory: Configurations ``(n, nq)``.
+            rate: Frames per second.
 
         Raises:
-            TypeError, ValueError: for arrays of another shape, and rates that are not positive.
+            TypeError, ValueError: The array has another shape, or the rate is not positive.
         """
         if not isinstance(trajectory, Film):
             trajectory = film_of_path(self._rows("trajectory", trajectory), _rate(rate))
@@ -243,8 +243,8 @@ class Viewer:
         Unactuated objects can be dragged: a spring pulls the clicked point towards the pointer.
 
         Args:
-            options: of the steps; None: the defaults.
-            q: ``(nq,)`` initial configuration, also after a reset; None: the default configuration.
+            options: Options of the steps; None: the defaults.
+            q: Initial configuration ``(nq,)``, also after a reset; None: the default configuration.
         """
         start = self._one("q", self.model.default_q if q is None else q)
         options = Options() if options is None else instance("options", options, Options)
@@ -253,15 +253,15 @@ class Viewer:
         self._live = Live(self._server.gui, self.model, options, start, self.update)
         self._scene.on_drag(self._live.pull)
 
-    # ------------------------------------------------------------------------------------------ pages and ends
+    # ------------------------------------------------------------------------------------------ pages and closing
 
     def page(self, *, dark: bool = False) -> str:
-        """The offline page as HTML text: it needs neither network nor Python.
+        """Return the offline page as HTML text; it needs neither network nor Python.
 
         Its time bar shows the frames of :meth:`record` or :meth:`add_plan`.
 
         Args:
-            dark: whether the page is dark.
+            dark: Whether the page is dark.
         """
         with self._lock:
             film = self._film or Film([self._frame], title=self.model.name)
@@ -272,11 +272,11 @@ class Viewer:
         """Write the :meth:`page` to a file; if writing fails, an existing file stays.
 
         Args:
-            path: path of the file.
-            dark: whether the background is dark.
+            path: Path of the file.
+            dark: Whether the background is dark.
 
         Raises:
-            OSError: if the file cannot be written.
+            OSError: The file cannot be written.
         """
         place = path_of("path", path)
         page = self.page(dark=dark)
@@ -288,10 +288,10 @@ class Viewer:
         open a browser tab.
 
         Args:
-            height: of the inline page, pixels.
+            height: Height of the inline page, pixels.
 
         Raises:
-            TypeError, ValueError: if the height is not a positive integer.
+            TypeError, ValueError: The height is not a positive integer.
         """
         height = integer("height", height, least=1)
         display = notebook_display()
@@ -342,7 +342,7 @@ class Viewer:
 
 
 def _first_eye(roles: Roles) -> Array:
-    """``(3,)`` m, from where all of what is seen fits into the first view."""
+    """Return the position ``(3,)`` m of the camera from which the whole visible region fits into the first view."""
     towards = roles.eye - roles.centre
     half = math.tan(0.5 * _angle(roles))
     distance = 0.6 * roles.size / half
@@ -372,11 +372,11 @@ def _server(host: str, port: int | None) -> Any:
 
 @contextlib.contextmanager
 def _silence() -> Iterator[None]:
-    """viser prints where it listens, and that it has stopped."""
+    """Suppress viser's messages about its address and its end."""
     with contextlib.redirect_stdout(io.StringIO()):
         yield
 
 
 def _angle(roles: Roles) -> float:
-    """Of the first view; what is flat is seen nearly without perspective."""
+    """Return the vertical angle of the first view; planar models are shown almost without perspective."""
     return _ANGLE if roles.flat is None else 0.25 * _ANGLE
