@@ -1,4 +1,4 @@
-"""Where a push has to end: an actuator would pull too hard, or the object would tip over."""
+"""The end of a push, before an actuator pulls too hard or the object tips over."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from qdsim.planning.task.task import Task
 __all__ = ["Bearable", "before"]
 
 _TILT = 0.1
-"""rad, by which a push may tip an object that is to stay upright."""
+"""Largest angle by which a push may tip an object that is to stay upright, rad."""
 
 
 def before(out: NDArray[np.bool_], inputs: Array, trajectory: Array) -> tuple[Array, Array] | None:
-    """The steps before the first one that is out; None if that is the first.
+    """Return the steps before the first one that is marked; None if the first step is marked.
 
     Args:
-        out: ``(steps,)``.
-        inputs, trajectory: ``(steps, nu)`` and ``(steps, nq)``.
+        out: ``(steps,)`` marks.
+        inputs, trajectory: ``(steps, nu)`` commands and ``(steps, nq)`` configurations after them.
     """
     kept = int(out.argmax()) if out.any() else len(out)
     return (inputs[:kept], trajectory[:kept]) if kept else None
@@ -35,12 +35,12 @@ def before(out: NDArray[np.bool_], inputs: Array, trajectory: Array) -> tuple[Ar
 class Bearable:
     """Ends pushes before a step in which an actuator pulls harder than it may, or the object tips.
 
-    An object stays upright if it rests without the robot on the same side at the start and at the goal. To tip it there
-    brings its centre nearer to the goal but not its base, and on a robot it falls.
+    The object has to stay upright if it rests without the robot on the same side at the start and at the goal. Tipping
+    such an object brings its centre nearer to the goal but not its base, and the object falls during an execution.
 
     Args:
-        task: what is to be done.
-        options: of the search; pushes of the published strategy may tip.
+        task: The task.
+        options: Options of the search; pushes of the published strategy may tip the object.
     """
 
     def __init__(self, task: Task, options: RRTOptions) -> None:
@@ -50,7 +50,7 @@ class Bearable:
         self._up = _upright(task) if options.strategy == "chain" else None
 
     def __call__(self, inputs: Array, trajectory: Array) -> tuple[Array, Array] | None:
-        """The steps that are bearable, None if the first one is not.
+        """Return the steps before the first one that is not bearable; None if the first step is not.
 
         Args:
             inputs, trajectory: ``(steps, nu)`` commands and ``(steps, nq)`` configurations after them.
@@ -67,8 +67,8 @@ class Bearable:
 
 
 def _upright(task: Task) -> Array | None:
-    """Unit vector ``(3,)`` against gravity in coordinates of an object that rests on the same side at the start and at
-    the goal; None for others."""
+    """Return the unit vector ``(3,)`` against gravity in the coordinates of an object that rests on the same side at
+    the start and at the goal; None for other objects."""
     model, ends = task.model, (task.start, task.aim)
     if not np.any(model.parameters.gravity):
         return None
@@ -79,6 +79,6 @@ def _upright(task: Task) -> Array | None:
 
 
 def _up(model: Model, q: Array, name: str) -> Array:
-    """Unit vector ``(3,)`` against gravity in coordinates of a body."""
+    """Return the unit vector ``(3,)`` against gravity in the coordinates of a body."""
     gravity = np.asarray(model.parameters.gravity)
     return np.asarray(model.body_pose(q, name)[1].T @ gravity / -np.linalg.norm(gravity))

@@ -13,9 +13,9 @@ __all__ = ["grasping_tasks"]
 
 
 def grasping_tasks(task: Task) -> tuple[Task, Task | None]:
-    """The task with a sampler that knows whether the object has to be carried to its goal.
+    """Return the task with a sampler that knows whether the object has to be carried to its goal.
 
-    If it has to be carried, also the task with a sampler of grasps for pushes.
+    If it has to be carried, also return the task with a sampler of grasps for pushes, otherwise None.
     """
     sampler = task.sampler
     if isinstance(sampler, KeptGrasps):

@@ -1,5 +1,6 @@
-"""A path of the object alone to its goal, around static obstacles, for subgoals where the straight
-path is blocked.
+"""A path of the object alone to its goal, around static obstacles.
+
+Its poses are subgoals of a search if the straight path is blocked.
 
 A push moves the object straight towards a subgoal. If an obstacle blocks this line, no push helps,
 and random poses rarely lead around it. A tree over the object's pose alone (Kuffner and LaValle
@@ -25,20 +26,20 @@ from qdsim.planning.task.task import Task
 __all__ = ["Guide", "guide"]
 
 _GAPS = {0.2: 400, 0.1: 400, 0.05: 400, 0.0: 2000}
-"""Clearance that the path keeps from obstacles, in lengths of the object, and how many branches of a tree may be
-spent on it. The widest clearance for which a path is found counts."""
+"""For each clearance of the path from obstacles, in lengths of the object, the largest number of branches of the tree.
+The largest clearance for which a path is found is used."""
 _LOOK, _REACH = 0.05, 0.3
-"""Lengths of the object: the distance between poses of a path that are checked, and the longest branch of a tree."""
+"""Distance between checked poses of a path, and the longest branch of a tree, both in lengths of the object."""
 _NEXT = 0.7
-"""Probability that a subgoal is the next pose that no node has reached, and not a random one of those that are left."""
+"""Probability that a subgoal is the next pose that no node has reached; otherwise it is a random later pose."""
 
 
 class Guide:
-    """Poses along the object's path.
+    """The poses of the object's path.
 
     Args:
         poses: ``(n, nq)`` from the start to the goal.
-        near: a pose counts as reached by a node within this distance, m; rotations are multiplied
+        near: Distance within which a node counts as having reached a pose, m; rotations are multiplied
             by the task's length.
     """
 
@@ -46,14 +47,14 @@ class Guide:
         self.poses, self.near = poses, near
 
     def reached(self, tree: Tree) -> int:
-        """The last pose that a node of the current tree has reached."""
+        """Return the index of the last pose that a node of the current tree has reached."""
         for k in range(len(self.poses) - 1, 0, -1):
             if float(tree.object_distances(self.poses[k]).min()) <= self.near:
                 return k
         return 0
 
     def subgoal(self, tree: Tree, rng: np.random.Generator) -> Array:
-        """The next pose that no node of the current tree has reached, or a later one, ``(nq,)``."""
+        """Return the next pose that no node of the current tree has reached, or a later one, ``(nq,)``."""
         last = len(self.poses) - 1
         following = min(self.reached(tree) + 1, last)
         k = following if rng.random() < _NEXT else int(rng.integers(following, last + 1))
@@ -65,8 +66,8 @@ def guide(task: Task, rng: np.random.Generator) -> Guide | None:
     path is found.
 
     Args:
-        task: its start and its goal are the ends.
-        rng: of the tree.
+        task: The task; the path leads from its start to its goal.
+        rng: Random numbers of the tree.
     """
     space = _Space(task)
     if space.free(space.start, space.goal, 0.0) or not space.could_be(space.goal):
@@ -80,14 +81,14 @@ def guide(task: Task, rng: np.random.Generator) -> Guide | None:
 
 
 class _Space:
-    """Displacements of the object from the start in metres, and which of them are free."""
+    """Displacements of the object from the start, in metres, and tests whether they are free of collisions."""
 
     def __init__(self, task: Task) -> None:
         self.task, self.model = task, without_robot(task.model)
         self.scale = task.space.scale(task.length)
         self.look, self.longest = _LOOK * task.length, _REACH * task.length
-        self.ahead = 0.5 * task.length  # between the poses of a guide
-        wider = 0.5 * (task.upper - task.lower)  # a way may lead round what is in the box
+        self.ahead = 0.5 * task.length  # distance between the poses of a guide
+        wider = 0.5 * (task.upper - task.lower)  # paths may leave the task's box
         self.lower, self.upper = (
             (task.lower - wider) * self.scale,
             (task.upper + wider) * self.scale,
@@ -98,8 +99,10 @@ class _Space:
         self._fixed = ~robot & ~self._own
 
     def draw(self, narrow: bool, rng: np.random.Generator) -> Array:
-        """A random displacement. Where passages are narrow, half of the draws lie near the straight path, with any
-        rotation."""
+        """Draw a random displacement.
+
+        If passages are narrow, half of the draws lie near the straight path, with any rotation.
+        """
         x = rng.uniform(self.lower, self.upper)
         if narrow and rng.random() < 0.5:
             shifts = ~self.task.space.rotation
@@ -108,27 +111,27 @@ class _Space:
         return np.asarray(x)
 
     def pose(self, x: Array) -> Array:
-        """``(nq,)`` the start with the object displaced."""
+        """Return the start ``(nq,)`` with the object displaced."""
         return self.task.with_object(self.task.start, x / self.scale)
 
     def gap(self, x: Array, most: float) -> float:
-        """Distance from the object to what the robot does not move, at most ``most``, m."""
+        """Return the distance from the object to bodies that the robot does not move, at most ``most``, m."""
         found = self.model.collide(self.pose(x), most)
         a, b = found["body_a"], found["body_b"]
         asked = (self._own[a] & self._fixed[b]) | (self._own[b] & self._fixed[a])
         return float(found["dist"][asked].min(initial=most))
 
     def could_be(self, x: Array, gap: float = 0.0) -> bool:
-        """Whether the object keeps the clearance ``gap`` there."""
+        """Return whether the object keeps the clearance ``gap`` at a displacement."""
         return self.gap(x, gap + TOUCHING) >= gap - TOUCHING
 
     def free(self, a: Array, b: Array, gap: float) -> bool:
-        """Whether it keeps the clearance ``gap`` on the straight line."""
+        """Return whether the object keeps the clearance ``gap`` on the straight line between two displacements."""
         count = max(1, math.ceil(float(np.linalg.norm(b - a)) / self.look))
         return all(self.could_be(a + (k / count) * (b - a), gap) for k in range(1, count + 1))
 
     def poses(self, way: list[Array]) -> Array:
-        """``(n, nq)`` evenly spaced poses along a path."""
+        """Return evenly spaced poses along a path, ``(n, nq)``."""
         made = [way[0]]
         for a, b in pairwise(way):
             count = max(1, round(float(np.linalg.norm(b - a)) / self.ahead))
@@ -139,7 +142,7 @@ class _Space:
 def _connected(
     space: _Space, gap: float, tries: int, rng: np.random.Generator
 ) -> list[Array] | None:
-    """A path with clearance ``gap``, or that of start and goal where it is smaller."""
+    """Find a path with clearance ``gap``, or that of the start or the goal if it is smaller; None if there is none."""
     narrow = gap == 0.0
     gap = max(0.0, min(gap, *(space.gap(x, gap + TOUCHING) for x in (space.start, space.goal))))
     trees = [[(space.start, -1)], [(space.goal, -1)]]
@@ -158,7 +161,7 @@ def _connected(
 
 
 def _extend(space: _Space, tree: list[tuple[Array, int]], to: Array, gap: float) -> Array | None:
-    """Add a branch from the nearest node towards ``to``. Returns its end, None where it is not free."""
+    """Add a branch from the nearest node towards ``to``; return its end, or None if the branch is not free."""
     ends = np.array([x for x, _ in tree])
     nearest = int(np.linalg.norm(ends - to, axis=1).argmin())
     a = ends[nearest]
@@ -171,7 +174,7 @@ def _extend(space: _Space, tree: list[tuple[Array, int]], to: Array, gap: float)
 
 
 def _back(tree: list[tuple[Array, int]]) -> list[Array]:
-    """The nodes from the last branch to the root."""
+    """Return the nodes from the end of the last branch to the root."""
     way, k = [], len(tree) - 1
     while k >= 0:
         x, k = tree[k]
@@ -182,9 +185,10 @@ def _back(tree: list[tuple[Array, int]]) -> list[Array]:
 def _cut_short(
     space: _Space, way: list[Array], gap: float, rng: np.random.Generator
 ) -> list[Array]:
-    """The path without unnecessary detours.
+    """Return the path without unnecessary detours.
 
-    Shortcuts join ends of branches only: the shortest paths touch the obstacles and leave no room for the robot.
+    Shortcuts join ends of branches only, because the shortest paths touch the obstacles and leave no room for the
+    robot.
     """
     for _ in range(SHORTCUTS):
         if len(way) < 3:

@@ -25,11 +25,11 @@ class Planned:
     """One search of :func:`plan_many`.
 
     Attributes:
-        goal: index of the goal.
-        seed: seed of the search, for :func:`rrt`.
-        plan: the plan; None if the goal was not reached.
-        nodes, steps: number of nodes, and of steps of the simulator.
-        position_error, rotation_error: errors of the nearest node, m and rad.
+        goal: Index of the goal.
+        seed: Seed of the search, for :func:`rrt`.
+        plan: The plan; None if the goal was not reached.
+        nodes, steps: Number of nodes, and of steps of the simulator.
+        position_error, rotation_error: Errors of the nearest node, m and rad.
     """
 
     goal: int
@@ -54,26 +54,26 @@ def plan_many(
 ) -> tuple[Planned, ...]:
     """Search for plans to many goals, with several seeds each, on any executor.
 
-    Seeds belong to searches, so the plans are bitwise identical on one thread, on processes and on
-    a cluster.
+    Each search has its own seed, so the plans are bitwise identical on one thread, on several processes
+    and on a cluster.
 
     Args:
-        task: the task; its goal is used if ``goals`` is None.
+        task: The task; its goal is used if ``goals`` is None.
         goals: ``(n, nq)`` configurations; only the object's entries matter.
-        seeds: number of searches per goal, >= 1.
-        options: settings of the search; None: ``task.planner``, or the defaults.
-        seed: seed of all searches, >= 0.
-        executor: an executor of ``concurrent.futures``, or a function that makes one (see
+        seeds: Number of searches per goal, >= 1.
+        options: Settings of the search; None: ``task.planner``, or the defaults.
+        seed: Seed from which those of all searches are made, >= 0.
+        executor: An executor of ``concurrent.futures``, or a function that makes one (see
             :func:`qdsim.parallel.run`).
-        folder: folder in which finished searches are saved and from which they are read.
-        progress: show a bar.
+        folder: Folder in which finished searches are saved and from which they are read.
+        progress: Whether to show a progress bar.
 
     Returns:
         ``n * seeds`` searches, ordered by goal.
 
     Raises:
-        TypeError, ValueError: if an argument is invalid; the message names it.
-        WorkError: if searches failed; it and the folder contain the results of the others.
+        TypeError, ValueError: An argument is invalid; the message names it.
+        WorkError: Searches failed; the error and the folder contain the results of the others.
     """
     instance("task", task, Task)
     chosen = instance("options", options, RRTOptions, or_none=True) or task.planner or RRTOptions()

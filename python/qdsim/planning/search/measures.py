@@ -17,10 +17,10 @@ def distance_to_goal(tree: Tree) -> Array:
     iteration (CQDC, VIII-A).
 
     Args:
-        tree: a planner's tree.
+        tree: A planner's tree.
 
     Returns:
-        ``(iterations + 1,)`` m, rotations (rad) multiplied by ``task.length``; it never increases.
+        ``(iterations + 1,)`` m, with rotations (rad) multiplied by ``task.length``; it never increases.
     """
     instance("tree", tree, Tree)
     best = np.minimum.accumulate(tree.distance)
@@ -33,22 +33,22 @@ def packing_ratio(
     """Compute the share of the task's box of subgoals that the tree reaches, at the start and after
     every iteration.
 
-    CQDC eq. 51: the volume in which the local Mahalanobis distance to some node is at most ``eta``,
-    divided by that of the box, estimated from samples.
+    The share (CQDC eq. 51) is the volume in which the local Mahalanobis distance to some node is at most
+    ``eta``, divided by the volume of the box. It is estimated from samples.
 
     Args:
-        tree: a grown tree.
-        eta: threshold in the units of :meth:`Tree.distances`, without the paper's factor 1/2; the
+        tree: A grown tree.
+        eta: Threshold in the units of :meth:`Tree.distances`, without the paper's factor 1/2; the
             authors' scripts use 3.
-        samples: number of poses drawn from the box; the standard error is at most ``0.5 /
+        samples: Number of poses drawn from the box; the standard error is at most ``0.5 /
             sqrt(samples)``.
-        rng: seed or generator of the samples. The same seed compares trees on the same samples.
+        rng: Seed or generator of the samples. Use the same seed to compare trees on the same samples.
 
     Returns:
         ``(iterations + 1,)`` shares; they never decrease.
 
     Raises:
-        ValueError: if an argument is invalid; the message names it.
+        ValueError: An argument is invalid; the message names it.
     """
     instance("tree", tree, Tree)
     eta = number("eta", eta, above=0)
@@ -63,7 +63,7 @@ def packing_ratio(
 
 
 def subgoal_samples(tree: Tree, samples: int, rng: int | np.random.Generator) -> Array:
-    """Configurations ``(samples, nq)`` with the object at random poses of the task's box."""
+    """Return configurations ``(samples, nq)`` with the object at random poses of the task's box."""
     task, generator = tree.task, generator_of(rng)
     shares = generator.random((samples, task.space.size))
     return np.array(
@@ -72,5 +72,5 @@ def subgoal_samples(tree: Tree, samples: int, rng: int | np.random.Generator) ->
 
 
 def _counts(tree: Tree) -> NDArray[np.int64]:
-    """Nodes before the first iteration and after each."""
+    """Return the number of nodes before the first iteration and after each one."""
     return np.concatenate(([1], tree.records["nodes"])).astype(np.int64)

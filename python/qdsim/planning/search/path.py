@@ -22,10 +22,10 @@ __all__ = ["Edge", "EdgeKind", "plan_along", "step_options"]
 class EdgeKind(enum.IntEnum):
     """How a node was reached from its parent."""
 
-    ROOT = 0  #: the start; there are several where the search began anew
-    PUSH = 1  #: by commands that steer the object
-    SETTLE = 2  #: by holding the fingers where they are until nothing penetrates
-    REGRASP = 3  #: by contact sampling: the robot is elsewhere, the object has not moved, no input
+    ROOT = 0  #: the start; a tree has several if the search was restarted
+    PUSH = 1  #: commands that steer the object
+    SETTLE = 2  #: commands that hold the fingers where they are until nothing penetrates
+    REGRASP = 3  #: contact sampling without inputs: the robot moves, the object stays
 
 
 class Edge(NamedTuple):
@@ -33,12 +33,12 @@ class Edge(NamedTuple):
 
     kind: int
     q: Array  # (nq,) the node
-    inputs: Array | None  # (steps, nu) commands that led there
-    trajectory: Array | None  # (steps, nq) configurations after each
+    inputs: Array | None  # (steps, nu) commands of the edge to the node
+    trajectory: Array | None  # (steps, nq) configurations after each command
 
 
 def step_options(task: Task, options: RRTOptions) -> Options:
-    """Options of the steps along the edges: those of the task, smoothed if the planner's dynamics
+    """Return the options of the steps along edges: those of the task, smoothed if the planner's dynamics
     are smoothed."""
     if options.dynamics == "exact":
         return task.options
@@ -46,8 +46,10 @@ def step_options(task: Task, options: RRTOptions) -> Options:
 
 
 def plan_along(task: Task, options: RRTOptions, path: Sequence[Edge]) -> Plan:
-    """The plan along a path from a root; of consecutive regrasps only the last is kept, and none at
-    the end."""
+    """Return the plan along a path from a root.
+
+    Of consecutive regrasps only the last is kept. Regrasps at the end of the path are dropped.
+    """
     edges = list(path[1:])
     while edges and edges[-1].kind == EdgeKind.REGRASP:
         edges.pop()

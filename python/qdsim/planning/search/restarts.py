@@ -1,4 +1,4 @@
-"""When a search starts a new tree, and when it ends without success."""
+"""Conditions under which a search starts a new tree, or ends without success."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from qdsim.planning.search.tree import Tree
 
 
 def is_stale(tree: Tree, unit: int | None) -> bool:
-    """Whether the current tree has used its share of nodes: ``unit`` times Luby's sequence."""
+    """Return whether the current tree has used its share of nodes: ``unit`` times an entry of Luby's sequence."""
     number = int(np.count_nonzero(tree.kind == EdgeKind.ROOT))
     return unit is not None and tree.count - tree.first >= unit * luby(number)
 
 
 def idle_iterations(rows: list[Any]) -> int:
-    """Number of the last iterations in a row that added no node; ``rows`` are those of the tree's
-    records."""
+    """Return how many of the last iterations in a row added no node; ``rows`` are the tree's records."""
     count = rows[-1][1] if rows else 0
     for idle, row in enumerate(reversed(rows)):
         if row[1] != count:
@@ -27,7 +26,7 @@ def idle_iterations(rows: list[Any]) -> int:
 
 
 def luby(number: int) -> int:
-    """Entry ``number``, starting from 1, of Luby's sequence 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ...
+    """Return entry ``number``, starting from 1, of Luby's sequence 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ...
 
     Restarts of these lengths are optimal up to a logarithm for any distribution of run times (Luby,
     Sinclair and Zuckerman 1993, "Optimal speedup of Las Vegas algorithms").

@@ -41,26 +41,27 @@ from qdsim.progress import away, progress_bar
 __all__ = ["rrt"]
 
 _PROGRESS = 0.01
-"""A push counts if the distance to the subgoal falls by this share."""
+"""A push counts as progress if it reduces the distance to the subgoal by this share."""
 
 _DRAWS = 8
-"""Random inputs that are tried where a push does not count (a lone pusher needs some, fingers do without), and contact
-samples that are tried for a new grasp."""
+"""Number of random inputs that are tried if a push makes no progress (a single pusher needs some, several fingers do
+without), and of contact samples that are tried for a new grasp."""
 
 _PUSHES = 0.25
-"""Probability that a grasp is drawn for pushing although the object has to be carried."""
+"""Probability that a grasp for pushing is drawn although the object has to be carried."""
 
 _LIFTS = 0.3
-"""Probability, where the goal is in the air, that an iteration takes a new grasp below the goal and lifts."""
+"""Probability that an iteration takes a new grasp below a goal in the air, and lifts the object."""
 
 _TOUCH = 0.05
-"""Lengths of the object up to which a contact of robot and object counts as touching."""
+"""Distance up to which robot and object count as touching, in lengths of the object."""
 
 _LOOKS = 40
-"""Nodes that are searched for one at which the object rests."""
+"""Number of nodes that are searched for one at which the object rests."""
 
 SETTLING_STEPS = 5
-"""Steps within which a penetration has to vanish. Each leaves about the square of the one before, over a radius."""
+"""Number of steps within which a penetration has to vanish. Each step leaves about the square of the penetration before
+it, divided by a radius."""
 
 
 def rrt(
@@ -76,25 +77,26 @@ def rrt(
     algorithms 2 and 3).
 
     Args:
-        task: the task.
-        options: settings of the search; None: ``task.planner``, or the chaining strategy with its
+        task: The task.
+        options: Settings of the search; None: ``task.planner``, or the chaining strategy with its
             defaults.
-        rng: a seed or a generator. The same seed gives the same tree.
-        progress: show a bar with the distance to the goal (without tqdm a line, in terminals).
-        checkpoint: a file in which the search is saved every ``checkpoint_seconds`` and at its end.
+        rng: A seed or a generator. The same seed gives the same tree.
+        progress: Whether to show a bar with the distance to the goal (without tqdm a line, in
+            terminals).
+        checkpoint: A file in which the search is saved every ``checkpoint_seconds`` and at its end.
             If the file exists, the search continues from it; the result is bitwise identical to
             that of an uninterrupted search, and ``rng`` is not used. ``max_nodes``,
             ``max_iterations`` and ``max_steps`` may be larger than before; a search that ended at
             ``max_nodes`` ended within an iteration, and continues with the next one.
-        checkpoint_seconds: time between two writes of the checkpoint, s.
+        checkpoint_seconds: Time between two writes of the checkpoint, s.
 
     Returns:
-        The tree, with configurations ``q`` ``(nodes, nq)``. ``tree.reached`` is whether the goal
-        was found, ``tree.plan()`` returns the plan. Steps that the solver cannot compute are
-        counted in ``tree.failures`` and skipped.
+        The tree, with configurations ``q`` ``(nodes, nq)``. ``tree.reached`` tells whether the goal was
+        found, and ``tree.plan()`` returns the plan. Steps that the solver cannot compute are skipped and
+        counted in ``tree.failures``.
 
     Raises:
-        TypeError, ValueError: if an argument is invalid, or the checkpoint is damaged or belongs to
+        TypeError, ValueError: An argument is invalid, or the checkpoint is damaged or belongs to
             another task or other options; the message names the argument.
     """
     instance("task", task, Task)
@@ -111,14 +113,14 @@ def rrt(
 
 
 class _Grasp(NamedTuple):
-    """A contact sample and its local model."""
+    """A contact sample ``q`` ``(nq,)`` and its local model."""
 
     q: Array
     local: LocalModel
 
 
 class _Search:
-    """One run: a tree, its random numbers and the rules by which it grows."""
+    """One search: a tree, its random numbers, and the rules by which it grows."""
 
     def __init__(self, task: Task, options: RRTOptions, rng: np.random.Generator) -> None:
         self.task = task
@@ -148,8 +150,10 @@ class _Search:
         self.threads = thread_count(None)
 
     def _landing(self) -> Array | None:
-        """Where the object would come to rest if it fell from a goal in the air: the last grasp may have to be taken
-        there."""
+        """Return the pose in which the object would come to rest if it fell from a goal in the air.
+
+        The last grasp may have to be taken there. None if this does not apply.
+        """
         task = self.task
         lifts = self.chained and self.falls and self.options.require_static_regrasps
         if not lifts or task.sampler is None or self._is_stable(task.aim):
@@ -174,7 +178,7 @@ class _Search:
                     tree.restart()
                 try:
                     iterate()
-                except SolverError:  # the smoothed model of a new node
+                except SolverError:  # in the smoothed model of a new node
                     tree.failures += 1
                 tree.seconds = time.perf_counter() - begin
                 rows.append(self._record(iteration))
@@ -192,7 +196,7 @@ class _Search:
         self.tree.keep(checkpoint, rng=state, regrasps=self.regrasps)
 
     def restore(self, checkpoint: str | os.PathLike[str]) -> None:
-        """Go on from a checkpoint: tree, random numbers, counters."""
+        """Continue from a checkpoint: restore the tree, the random numbers and the counters."""
         tree, state = Tree.kept(checkpoint, self.task, self.options)
         try:
             self.regrasps = integer("regrasps", state["regrasps"], least=0)
@@ -224,7 +228,7 @@ class _Search:
     # ---------------------------------------------------------------- the two strategies
 
     def _published_iteration(self) -> None:
-        """One step towards a subgoal, or a new grasp (CQDC Alg. 2 with contact sampling)."""
+        """Take one step towards a subgoal, or a new grasp (CQDC Alg. 2 with contact sampling)."""
         subgoal = self._subgoal()
         node = self.tree.nearest(subgoal)
         if self.task.sampler is not None and self.rng.random() < self.options.grasp_probability:
@@ -254,12 +258,11 @@ class _Search:
             node = fresh
 
     def _lift(self, below: Array) -> None:
-        """Take a new grasp where the object rests, as near below the goal as it does, and lift it from there to the
-        goal.
+        """Take a new grasp where the object rests near the pose below the goal, and lift it from there to the goal.
 
-        The grasp is not changed in the air: the last one has to be taken while the object is supported, and must do
-        for the rest of the path. Large rotations are therefore done on the support: subgoals at the goal are replaced
-        by the pose below it.
+        The grasp is not changed in the air. The last grasp has to be taken while the object is supported, and has to
+        hold for the rest of the path. Large rotations are therefore made on the support: subgoals at the goal are
+        replaced by the pose below it.
         """
         tree = self.tree
         weighed = tree.object_distances(below) * (1.0 + tree.grasps_tried())
@@ -274,10 +277,10 @@ class _Search:
             self._push(fresh, self.task.goals)
 
     def _push(self, node: int, subgoal: Target) -> tuple[int, bool]:
-        """Push for as long as the object comes nearer.
+        """Push as long as the object comes nearer to the subgoal.
 
         Returns:
-            The last node, and whether the pushing ended because nothing helped any more.
+            The last node, and whether pushing ended because no push brought the object nearer.
         """
         tree, options = self.tree, self.options
         distance = tree.object_distance(tree.q[node], subgoal)
@@ -299,8 +302,11 @@ class _Search:
         return node, False
 
     def _ways(self, q: Array, local: LocalModel, subgoal: Target) -> Array:
-        """Changes of the command ``(n, nu)`` towards a subgoal: by the smoothed model, and that which leads the robot's
-        contacts along with the object."""
+        """Return changes of the command ``(n, nu)`` towards a subgoal.
+
+        One follows from the smoothed model. The other, if there is one, moves the robot's contacts along with the
+        object.
+        """
         task, steered = self.task, self._steer(q, local, subgoal)
         motion = way_to(task.space, subgoal, q)
         within = room(local.command, self.lower, self.upper)
@@ -310,8 +316,10 @@ class _Search:
     def _best(
         self, node: int, ways: Array, subgoal: Target, wanted: float
     ) -> tuple[Array, Array] | None:
-        """The edge of some changes of the command that brings the object nearest, if it is within the wanted distance,
-        certainly."""
+        """Return the edge that brings the object nearest, among those of some changes of the command.
+
+        None if it does not come within the distance ``wanted``, or if roll-outs show that the edge is not certain.
+        """
         q, command = self.tree.q[node], self.tree.local(node).command
         for distance, edge in self._nearest_first(q, command, ways, subgoal):
             if distance > wanted:
@@ -323,21 +331,24 @@ class _Search:
     def _nearest_first(
         self, q: Array, command: Array, ways: Array, subgoal: Target
     ) -> list[tuple[float, tuple[Array, Array]]]:
-        """The edges of some changes of the command after the object's distance to the subgoal, the nearest first."""
+        """Return the edges of changes of the command with the object's distance to the subgoal, the nearest first."""
         edges = [edge for edge in self._simulate(q, command, ways) if edge is not None]
         found = [(self.tree.object_distance(edge[1][-1], subgoal), edge) for edge in edges]
         return sorted(found, key=lambda one: one[0])
 
     def _is_certain(self, q: Array, command: Array, edge: tuple[Array, Array]) -> bool:
-        """Whether an edge from a configuration and its command ends as planned in roll-outs, where that is asked."""
+        """Return whether an edge ends as planned in roll-outs; True if the options ask for no roll-outs."""
         inputs, path = edge
         return self.trials is None or self.trials.worst(q, command, inputs, path[-1]) <= 1.0
 
-    # ---------------------------------------------------------------- their parts
+    # ---------------------------------------------------------------- parts of the strategies
 
     def _subgoal(self) -> Target:
-        """A subgoal: the goal, the pose below it or one on the path to it; a pose between it and the nearest node; or
-        a random pose of the box ``(nq,)``."""
+        """Draw a subgoal ``(nq,)`` or set of goals.
+
+        It is the goal, the pose below it or a pose of the guide; or a pose between the goal and the nearest node; or a
+        random pose of the box.
+        """
         task, options, rng = self.task, self.options, self.rng
         coin = rng.random()
         if coin < options.goal_probability:
@@ -347,24 +358,24 @@ class _Search:
                 return self.guide.subgoal(self.tree, rng)
             if task.goals.is_point or rng.random() < 0.5:
                 return task.goals
-            return task.goals.nearest(self._anywhere())  # the way to the nearest one may be barred
+            return task.goals.nearest(self._anywhere())  # the nearest may be unreachable
         if self.chained and rng.random() < 0.5:
             q = self.tree.q[self.tree.nearest_to_goal]
             return task.with_object(q, rng.random() * task.goals.difference(q))
         return self._anywhere()
 
     def _anywhere(self) -> Array:
-        """A pose in the task's box ``(nq,)``."""
+        """Draw a pose in the task's box ``(nq,)``."""
         share = self.rng.random(len(self.task.lower))
         return self.task.with_object(self.task.start, self.task.lower + share * self.span)
 
     def _held(self, q: Array, local: LocalModel) -> Array:
-        """Where the object is assumed to be after a step with an unchanged command.
+        """Return the assumed configuration ``(nq,)`` after a step with an unchanged command.
 
-        CQDC takes c, the smoothed model's answer. Under gravity c is off by centimetres, because the barrier carries
-        what no contact does, and near goals in the air look reached. But c also knows which contacts are about to be
-        made. Each is used half of the time: c, and the exact step. Without gravity the object stays where it is,
-        while c contains how far the barrier pushes it away from the robot.
+        CQDC uses c, the result of the smoothed model. Under gravity, the barrier carries the object without contacts,
+        so that c is off by centimetres and goals in the air look reached from nodes near them. However, c also knows
+        which contacts are about to be made. Therefore c and the exact step are each used half of the time. Without
+        gravity the object stays where it is, whereas in c the barrier pushes it away from the robot.
         """
         if not self.chained or not self.exact:
             return local.q_next
@@ -376,11 +387,11 @@ class _Search:
         return local.q_next if edge is None else edge[1][0]
 
     def _steer(self, q: Array, local: LocalModel, subgoal: Target) -> Array:
-        """Change of the command that brings the smoothed model nearest to the subgoal (CQDC Alg. 3,
-        line 3), from where the object is without one.
+        """Return the change of the command ``(nu,)`` that brings the smoothed model nearest to the subgoal (CQDC
+        Alg. 3, line 3).
 
-        Where the free solution is longer than ``options.step``, aim only that far. Joint limits are
-        bounds of the least squares: where they are met, the other joints take over.
+        If the free solution is longer than ``options.step``, the target is moved nearer in proportion. Joint limits
+        are bounds of the least-squares problem, so that other joints act when one is at its limit.
         """
         held = self._held(q, local)
         target = self.tree.target(held, subgoal)
@@ -396,23 +407,25 @@ class _Search:
         return self._short(du)
 
     def _short(self, du: Array) -> Array:
-        """A change of the command, no longer than one edge may be."""
+        """Return a change of the command, shortened to ``options.step`` if it is longer."""
         return du * (self.options.step / max(math.sqrt(du @ du), self.options.step))
 
     def _simulate(self, q: Array, command: Array, ways: Array) -> list[tuple[Array, Array] | None]:
-        """Move a command by each of some ways ``(n, nu)`` along a ramp.
+        """Simulate ramps from a command by each of the changes ``ways`` ``(n, nu)``.
 
         Returns:
-            For each, commands ``(steps, nu)`` and configurations after them ``(steps, nq)`` for as long as they are
-            bearable, None if the first step is not or the solver failed.
+            For each change the commands ``(steps, nu)`` and the configurations after them ``(steps, nq)`` up to the
+            last bearable step; None if the first step is not bearable or the solver failed.
         """
         inputs = np.clip(command + self.ramp * ways[:, None], self.lower, self.upper)
         return [None if edge is None else self.bearable(*edge) for edge in self._run(q, inputs)]
 
     def _run(self, q: Array, inputs: Array) -> list[tuple[Array, Array] | None]:
-        """Steps with each of some rows of commands ``(n, steps, nu)`` before the first one that takes a joint of the
-        robot beyond its limits; None if that is the first, or a step fails. Contacts can push joints there where steps
-        have no joint limits."""
+        """Simulate rows of commands ``(n, steps, nu)``, up to the last step within the joint limits of the robot.
+
+        Contacts can push joints beyond their limits, because smoothed steps have none. None stands for a row whose
+        first step leaves the limits, or in which a step fails.
+        """
         model, tree, count = self.task.model, self.tree, inputs.shape[1]
         start = np.repeat(q[None], len(inputs), axis=0)
         paths, _, done = checked_rollout(
@@ -431,8 +444,8 @@ class _Search:
         """Move the robot to a new grasp of the object, which stays where it is.
 
         With a subgoal, half of the time several grasps are tried: the first from which a push brings the object
-        nearer is kept together with that push, otherwise the best one. The other half takes the first grasp drawn:
-        greedy choices alone lead to dead ends near the goal, where no push helps at once.
+        nearer is kept together with that push, otherwise the best one. The other half of the time takes the first
+        grasp that is drawn, because greedy choices alone lead to dead ends near the goal.
         """
         if self.task.sampler is None:
             return None
@@ -445,8 +458,10 @@ class _Search:
         return self._best_grasp(settled, hanging, subgoal)
 
     def _free(self, node: int) -> int | None:
-        """A node where the robot may let go of the object: this one, or a later one in which the object has settled
-        or was set down."""
+        """Return a node at which the robot may release the object, or None.
+
+        It is the given node, or a later one after the object has settled or has been set down.
+        """
         tree = self.tree
         settled = self._settle(node)
         if settled is None or self._ended():
@@ -460,11 +475,11 @@ class _Search:
         return None if self._ended() else down
 
     def _ended(self) -> bool:
-        """Whether no node is to be added."""
+        """Return whether no further node may be added."""
         return self.tree.full or self.tree.reached
 
     def _set_down(self, node: int) -> int | None:
-        """A node at which the object rests, reached by pushes to where it would come to rest if it fell."""
+        """Push the object to where it would come to rest if it fell; return the node if it rests there, else None."""
         below = landing(self.task.model, self.tree.q[node], self.task.object, self.step_options)
         if below is None:
             return None
@@ -473,7 +488,7 @@ class _Search:
         return settled if settled is not None and self._rests(settled) else None
 
     def _any_grasp(self, node: int, hanging: bool) -> int | None:
-        """The first grasp that the robot can move to, as a node."""
+        """Add a node with the first grasp to which the robot can move."""
         q = self.tree.q[node]
         for grasp in self._grasps(q, hanging):
             if self._gets_to(q, grasp.q):
@@ -481,7 +496,7 @@ class _Search:
         return None
 
     def _best_grasp(self, node: int, hanging: bool, subgoal: Target) -> int | None:
-        """The first grasp from which a push brings the object nearer, with that push; otherwise the best grasp."""
+        """Add the first grasp from which a push brings the object nearer, with that push; otherwise the best grasp."""
         tree = self.tree
         q = tree.q[node]
         begin = tree.object_distance(q, subgoal)
@@ -507,22 +522,22 @@ class _Search:
         return tree.add(edge[1][-1], fresh, EdgeKind.PUSH, *edge)
 
     def _grasped(self, node: int, grasp: _Grasp) -> int:
-        """A node after a change of grasp."""
+        """Add a node after a change of grasp."""
         self.regrasps += 1
         return self.tree.add(grasp.q, node, EdgeKind.REGRASP, None, None, grasp.local)
 
     def _rests(self, node: int) -> bool:
-        """Whether the object stays where it is at a node without the robot; computed once per node."""
+        """Return whether the object stays in place at a node without the robot; the result is stored per node."""
         if node not in self._resting:
             self._resting[node] = self._is_stable(self.tree.q[node])
         return self._resting[node]
 
     def _is_stable(self, q: Array) -> bool:
-        """Whether the object stays where it is without the robot."""
+        """Return whether the object stays in place without the robot."""
         return is_stable(self.task.model, q, self.task.object, self.step_options)
 
     def _gets_to(self, q: Array, grasp: Array) -> bool:
-        """Whether the robot can go from one configuration to another, the object where it is."""
+        """Return whether the robot can move from one configuration to another while the object stays in place."""
         options = self.options.motion_options
         if options is None:
             return True
@@ -533,7 +548,7 @@ class _Search:
         return True
 
     def _grasps(self, q: Array, hanging: bool) -> Iterator[_Grasp]:
-        """At most ``_DRAWS`` contact samples with their local models, fewer if the sampler has no more.
+        """Yield up to ``_DRAWS`` contact samples with their local models.
 
         An object in the air falls out of most grasps. There, only grasps whose contact forces can balance its weight
         are used, and they begin with the command that produces these forces. If there is none, the last sample is
@@ -564,14 +579,14 @@ class _Search:
             yield _Grasp(last, tree.local_model(last))
 
     def _holding(self, grasp: Array) -> Array:
-        """The command that holds a grasp, within the bounds."""
+        """Return the command that holds a grasp, within the bounds."""
         return holding_command(self.task.model, grasp, lower=self.lower, upper=self.upper).u
 
     def _settle(self, node: int) -> int | None:
-        """A node without penetration: this one, or one after the robot has held still for some steps.
+        """Return a node without penetration: this one, or one after the robot has held still for some steps.
 
-        Large steps leave penetration by linearisation, and a robot should not let go of an object that it penetrates.
-        An object in the air is held with the node's command meanwhile.
+        Large steps leave penetration because of linearisation, and a robot should not release an object that it
+        penetrates. Meanwhile an object in the air is held with the node's command.
         """
         tree = self.tree
         if tree.penetration[node] <= CONTACT_TOLERANCE:

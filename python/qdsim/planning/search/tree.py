@@ -36,13 +36,13 @@ __all__ = ["LocalModel", "Tree"]
 
 
 class LocalModel(NamedTuple):
-    """The local model of a node (CQDC eq. 44 and 47), object rows in metres."""
+    """The local model of a node (CQDC eq. 44 and 47); rows of the object are in metres."""
 
-    command: Array  # (nu,) the model is one of changes to this command
+    command: Array  # (nu,) command at which the model is linearised
     B: Array  # (n, nu) motion of the object per unit of command
-    q_next: Array  # (nq,) c: where the command leads
-    whiten: Array  # (n, n) displacements times this have the metric's length
-    inverse: Array  # (nu, n) changes of least squares
+    q_next: Array  # (nq,) c: configuration after a step with this command
+    whiten: Array  # (n, n) maps displacements to vectors whose norm is the metric
+    inverse: Array  # (nu, n) least-squares inverse of B
     depth: float  # deepest penetration, m
 
 
@@ -55,19 +55,19 @@ class Tree:
     ``(B_u B_u' + gamma I)^-1`` (CQDC eq. 47, without the factor 1/2, as in the authors' code).
 
     Attributes:
-        task, options: the task, and the settings of the search.
-        count: number of nodes.
-        first: index of the root of the current tree: 0, or the root after the last restart.
-        goal_node: index of the first node within the task's tolerances of the goal, or None.
-        steps: number of simulator steps, including those of discarded edges.
-        linearizations: number of smoothed steps with derivatives: one per node, and one per failed
+        task, options: The task, and the settings of the search.
+        count: Number of nodes.
+        first: Index of the root of the current tree: 0, or the root after the last restart.
+        goal_node: Index of the first node within the task's tolerances of the goal, or None.
+        steps: Number of simulator steps, including those of discarded edges.
+        linearizations: Number of smoothed steps with derivatives: one per node, and one per failed
             grasp.
-        failures: number of simulator steps that the solver could not compute; the iteration
+        failures: Number of simulator steps that the solver could not compute; the iteration
             continues without them.
-        records: structured array, one row per iteration: nodes, steps and regrasps so far, and
+        records: Structured array, one row per iteration: nodes, steps and regrasps so far, and
             distance (m, rotation scaled), position error (m) and rotation error (rad) of the node
             nearest to the goal.
-        seconds: time spent on the search, s.
+        seconds: Time spent on the search, s.
     """
 
     def __init__(self, task: Task, options: RRTOptions) -> None:
@@ -111,7 +111,7 @@ class Tree:
 
     @property
     def full(self) -> bool:
-        """Whether ``options.max_nodes`` is reached."""
+        """Whether the tree has ``options.max_nodes`` nodes."""
         return self.count >= self.options.max_nodes
 
     def add(
@@ -126,12 +126,12 @@ class Tree:
         """Append a node and compute its local model.
 
         Args:
-            q: ``(nq,)`` configuration.
-            parent: index of the parent, -1 for the root.
-            kind: how the node was reached.
-            inputs: ``(steps, nu)`` commands of the edge, None for a regrasp.
-            trajectory: ``(steps, nq)`` configurations after each of them.
-            local: its local model, if it is known already.
+            q: Configuration ``(nq,)``.
+            parent: Index of the parent, -1 for the root.
+            kind: How the node was reached.
+            inputs: Commands ``(steps, nu)`` of the edge, None for a regrasp.
+            trajectory: Configurations ``(steps, nq)`` after each command.
+            local: The local model of the node, if it is known already.
 
         Returns:
             Index of the node.
@@ -162,11 +162,11 @@ class Tree:
         return i
 
     def local_model(self, q: Array, inputs: Array | None = None) -> LocalModel:
-        """The smoothed linear model at a configuration.
+        """Compute the smoothed linear model at a configuration.
 
         Args:
-            q: ``(nq,)`` configuration.
-            inputs: ``(steps, nu)`` commands that led to it; None: the robot holds its joints.
+            q: Configuration ``(nq,)``.
+            inputs: Commands ``(steps, nu)`` that led to it; None: the robot holds its joints.
         """
         gamma = self.options.gamma
         robot = lengths(self.task.model, q) if self._sharing else q[self._actuated]
@@ -181,8 +181,7 @@ class Tree:
         self.linearizations += 1
         B = B_full[self._v] * self._scale_column
         n = len(B)
-        # One singular value decomposition gives the metric's square root and the inverse for
-        # steering.
+        # The singular value decomposition gives the square root of the metric and the inverse for steering.
         U, s, Vt = np.linalg.svd(B)
         k = len(s)
         root = np.full(n, math.sqrt(gamma))
@@ -195,7 +194,7 @@ class Tree:
         return np.minimum(np.maximum(u, lower), upper)
 
     def _smoothed_step(self, q: Array, command: Array) -> tuple[Array, Array, float]:
-        """``B`` (nv, nu), ``c`` (nq) and the deepest penetration (m) at a configuration."""
+        """Compute ``B`` (nv, nu), ``c`` (nq) and the deepest penetration (m) at a configuration."""
         model, scheme = self.task.model, self.options.smoothing
         if scheme is None:
             local = linearize(model, q, command, self.smoothed, wrt=("u",))
@@ -208,8 +207,8 @@ class Tree:
         return found.B, found.q_next, penetration(model, q)
 
     def distances(self, subgoal: Target) -> Array:
-        """Distances ``(count,)`` of all nodes to a subgoal, in the local Mahalanobis metric or that
-        of ``options.metric``.
+        """Compute the distances ``(count,)`` of all nodes to a subgoal, in the local Mahalanobis metric or
+        in ``options.metric``.
 
         Args:
             subgoal: ``(nq,)`` configuration with the object at the subgoal, or a set of goals.
@@ -227,8 +226,8 @@ class Tree:
         return np.asarray(y.sum(axis=0))
 
     def nearest(self, subgoal: Target) -> int:
-        """Index of the node of the current tree nearest to a subgoal in the local metric (CQDC eq.
-        50).
+        """Return the index of the node of the current tree nearest to a subgoal in the local metric
+        (CQDC eq. 50).
 
         Args:
             subgoal: ``(nq,)`` configuration with the object at the subgoal, or a set of goals.
@@ -236,7 +235,7 @@ class Tree:
         return self._nearest(self._distances(subgoal, self.first))
 
     def restart(self) -> None:
-        """Start a new tree at the start; the old nodes stay but are not extended."""
+        """Add a new root at the start; the old nodes are kept but not extended."""
         self.add(self.task.start, -1, EdgeKind.ROOT, None, None, self.local(0))
 
     @property
@@ -246,10 +245,11 @@ class Tree:
         return self._nearest(self._distance[self.first : self.count])
 
     def _nearest(self, distances: Array) -> int:
-        """The nearest node of the current tree.
+        """Return the nearest node of the current tree.
 
-        Distances are multiplied by how often the search has been stuck at a node. Otherwise a node with an object in
-        the air that no push brings nearer, and with a grasp that cannot be changed, would be drawn again and again.
+        Distances are multiplied by one plus the number of times that the search was stuck at a node. Otherwise a node
+        would be chosen again and again whose object is in the air, is brought no nearer by any push, and cannot be
+        released.
         """
         return self.first + int((distances * (1 + self._stuck[self.first : self.count])).argmin())
 
@@ -263,7 +263,7 @@ class Tree:
             self._stuck[node] += 1
 
     def object_distance(self, q: Array, subgoal: Target) -> float:
-        """Distance of the object to a subgoal, m; rotations are multiplied by ``length``.
+        """Compute the distance of the object to a subgoal, m; rotations are multiplied by ``length``.
 
         Args:
             q: ``(nq,)`` configuration.
@@ -273,8 +273,7 @@ class Tree:
         return math.sqrt(e @ e)
 
     def object_distances(self, subgoal: Target) -> Array:
-        """Distances ``(count - first,)`` as in :meth:`object_distance` of the nodes of the current
-        tree, m.
+        """Compute :meth:`object_distance` for all nodes of the current tree, ``(count - first,)``, m.
 
         Args:
             subgoal: ``(nq,)`` configuration with the object at the subgoal, or a set of goals.
@@ -283,14 +282,14 @@ class Tree:
         return np.asarray(np.linalg.norm(e * self._scale_column, axis=0))
 
     def grasps_tried(self) -> Array:
-        """Number of regrasps that began, or failed, at each node of the current tree."""
+        """Count the regrasps that began, or failed, at each node of the current tree."""
         own = slice(self.first, self.count)
         parents = self._parent[own][self._kind[own] == EdgeKind.REGRASP]
         begun = np.bincount(parents - self.first, minlength=self.count - self.first)
         return np.asarray(begun + self._stuck[own], dtype=np.float64)
 
     def stuck(self, node: int) -> int:
-        """Number of calls of :meth:`mark_stuck` for a node.
+        """Return how often :meth:`mark_stuck` was called for a node.
 
         Args:
             node: index of the node, from 0.
@@ -298,7 +297,7 @@ class Tree:
         return int(self._stuck[node])
 
     def local(self, node: int) -> LocalModel:
-        """The local model of a node.
+        """Return the local model of a node.
 
         Args:
             node: index of the node, from 0.
@@ -313,7 +312,7 @@ class Tree:
         )
 
     def target(self, q: Array, subgoal: Target) -> Array:
-        """Displacement ``(n,)`` of the object to a subgoal, m; rotations are multiplied by
+        """Compute the displacement ``(n,)`` of the object to a subgoal, m; rotations are multiplied by
         ``length``.
 
         Args:
@@ -323,7 +322,7 @@ class Tree:
         return np.asarray(way_to(self.task.space, subgoal, q) * self.scale)
 
     def steering(self, q: Array, local: LocalModel, subgoal: Target) -> tuple[Array, Array]:
-        """``B`` and its inverse for the coordinates with a goal.
+        """Return ``B`` and its inverse for the coordinates that have a goal.
 
         If the goal leaves the rotation about an axis free, that rotation is left out.
 
@@ -382,35 +381,35 @@ class Tree:
         return int(np.count_nonzero(self.kind == EdgeKind.REGRASP))
 
     def inputs(self, node: int) -> Array | None:
-        """Commands ``(steps, nu)`` of the edge to a node; None for the root and regrasps.
+        """Return the commands ``(steps, nu)`` of the edge to a node; None for the root and regrasps.
 
         Args:
             node: index of the node, from 0.
 
         Raises:
-            ValueError: if there is no such node.
+            ValueError: There is no such node.
         """
         return self._inputs[self._checked(node)]
 
     def trajectory(self, node: int) -> Array | None:
-        """Configurations ``(steps, nq)`` along the edge to a node, after each command.
+        """Return the configurations ``(steps, nq)`` along the edge to a node, after each command.
 
         Args:
             node: index of the node, from 0.
 
         Raises:
-            ValueError: if there is no such node.
+            ValueError: There is no such node.
         """
         return self._trajectory[self._checked(node)]
 
     def path(self, node: int) -> list[int]:
-        """Indices of the nodes from the root of a node's tree to the node, both included.
+        """Return the indices of the nodes from the root of a node's tree to the node, both included.
 
         Args:
             node: index of the node, from 0.
 
         Raises:
-            ValueError: if there is no such node.
+            ValueError: There is no such node.
         """
         result = [self._checked(node)]
         while (above := int(self._parent[result[-1]])) >= 0:
@@ -418,13 +417,13 @@ class Tree:
         return result[::-1]
 
     def plan(self, node: int | None = None) -> Plan:
-        """The plan from the start to a node.
+        """Return the plan from the start to a node.
 
         Args:
             node: index of the node; None: the goal node.
 
         Raises:
-            ValueError: if the goal was not reached and no node is given.
+            ValueError: The goal was not reached, and no node is given.
         """
         if node is None:
             if self.goal_node is None:
@@ -455,7 +454,7 @@ class Tree:
             path: path of the file.
 
         Raises:
-            OSError: if the file cannot be written.
+            OSError: The file cannot be written.
         """
         self.keep(path_of("path", path))
 
@@ -488,10 +487,10 @@ class Tree:
             options: the search's options; required if they contain a smoothing scheme.
 
         Raises:
-            OSError: if the file cannot be read.
-            ValueError: if it is not a tree, is damaged, or belongs to another task or other
-                options. The whole description of the model is compared; for files of version 1 only
-                masses, sizes, friction, stiffness and gravity, with a warning.
+            OSError: The file cannot be read.
+            ValueError: It is not a tree, is damaged, or belongs to another task or other options. The
+                whole description of the model is compared; for files of version 1 only masses, sizes,
+                friction, stiffness and gravity, with a warning.
         """
         instance("task", task, Task)
         instance("options", options, RRTOptions, or_none=True)
@@ -501,12 +500,12 @@ class Tree:
     def kept(
         cls, path: str | os.PathLike[str], task: Task, options: RRTOptions | None
     ) -> tuple[Tree, dict[str, Any]]:
-        """A tree written by :meth:`keep`, and its state; errors as for :meth:`load`.
+        """Read a tree written by :meth:`keep`, and its state; the errors are those of :meth:`load`.
 
         Args:
             path: path of the file.
-            task: of the search.
-            options: of the search; None: those of the file.
+            task: The task of the search.
+            options: The options of the search; None: those of the file.
         """
 
         def made(archive: Archive) -> tuple[Tree, dict[str, Any]]:
@@ -530,7 +529,7 @@ class Tree:
         return tree
 
     def _rows(self, name: str, count: int) -> NDArray[Any]:
-        """View of an array for the first ``count`` nodes."""
+        """Return a view of an array with the entries of the first ``count`` nodes."""
         whole: NDArray[Any] = getattr(self, f"_{name}")
         return whole[..., :count] if name in COLUMNS else whole[:count]
 
@@ -547,6 +546,6 @@ class Tree:
 
 
 def _damped_inverse(U: Array, s: Array, Vt: Array) -> Array:
-    """Least squares inverse ``(nu, n)`` of a matrix, from its singular value decomposition."""
+    """Return the least-squares inverse ``(nu, n)`` of a matrix, from its singular value decomposition."""
     k = len(s)
     return np.asarray((Vt[:k].T * (s / (s * s + SAME * SAME))) @ U[:, :k].T)

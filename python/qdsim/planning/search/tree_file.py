@@ -1,4 +1,4 @@
-"""Trees in files, so that a search can continue."""
+"""Files of trees, from which a search can continue."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ __all__ = [
 
 FORMAT = Format("qdsim-tree", 2, "a tree of this search")
 NODES = ("q", "command", "parent", "kind", "depth", "errors", "B", "inverse", "distance", "stuck")
-"""Arrays of one row a node."""
+"""Arrays with one row per node."""
 COLUMNS = ("next", "whiten")
-"""Arrays whose last dimension counts the nodes."""
+"""Arrays whose last dimension has one entry per node."""
 COUNTERS = ("steps", "linearizations", "failures", "seconds", "best_node")
 
 RECORD = np.dtype(
@@ -55,7 +55,7 @@ class TreeContent(NamedTuple):
 
     nodes: dict[str, NDArray[Any]]  # NODES and COLUMNS
     inputs: list[Array | None]  # (steps, nu) of the edge to each node
-    trajectory: list[Array | None]  # (steps, nq)
+    trajectory: list[Array | None]  # (steps, nq) configurations after each command
     goal_node: int | None
     counters: dict[str, Any]  # COUNTERS
     records: NDArray[np.void]  # of RECORD
@@ -64,7 +64,7 @@ class TreeContent(NamedTuple):
 def entries_of(
     task: Task, options: RRTOptions, content: TreeContent, state: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Header and arrays of a file, see :meth:`Tree.save`."""
+    """Return the header and the arrays of a file; see :meth:`Tree.save`."""
     header = {
         "task": task.name,
         "fingerprint": fingerprint(task),
@@ -89,7 +89,7 @@ def _joined(parts: list[Array | None], width: int) -> Array:
 
 
 def option_values(options: RRTOptions) -> dict[str, Any]:
-    """The options' fields by name, as JSON values; a smoothing scheme as text."""
+    """Return the options' fields by name, as JSON values; a smoothing scheme is text."""
     values = {f.name: getattr(options, f.name) for f in dataclasses.fields(options)}
     return {
         k: v if isinstance(v, (str, int, float, type(None))) else repr(v) for k, v in values.items()
@@ -99,7 +99,7 @@ def option_values(options: RRTOptions) -> dict[str, Any]:
 def content_of(
     archive: Archive, path: str | os.PathLike[str], task: Task, given: RRTOptions | None
 ) -> tuple[RRTOptions, TreeContent, dict[str, Any]]:
-    """Options, tree and state of an open file; raises if it does not fit the given task or options."""
+    """Read options, tree and state of an open file; ValueError if it does not fit the given task or options."""
     header = archive.header
     if header["fingerprint"] != fingerprint(task, archive.version):
         raise ValueError(f"it belongs to another task or model ({header['task']!r})")
@@ -132,7 +132,10 @@ def content_of(
 
 
 def _options(header: dict[str, Any], given: RRTOptions | None) -> RRTOptions:
-    """The options to go on with: those given, if they are the file's but for those that may grow, or the file's."""
+    """Return the options with which the search continues: the given ones, or those of the file.
+
+    Given options may differ from those of the file only in ``_MAY_GROW``.
+    """
     options = given
     if options is None:
         values = header["options"]
@@ -150,7 +153,7 @@ def _options(header: dict[str, Any], given: RRTOptions | None) -> RRTOptions:
 
 
 def _arrays(archive: Archive, task: Task, n: int) -> dict[str, Any]:
-    """All arrays but the records, of the sizes that a tree of ``n`` nodes has."""
+    """Read all arrays except the records, with the sizes of a tree of ``n`` nodes."""
     nq, nu, size = task.model.nq, task.model.nu, task.space.size
     found: dict[str, Any] = {
         "q": archive.array("q", np.float64, n, nq),
@@ -170,7 +173,7 @@ def _arrays(archive: Archive, task: Task, n: int) -> dict[str, Any]:
     total = sum(k for k in found["edge_steps"].tolist() if k > 0)
     found["inputs"] = archive.array("inputs", np.float64, total, nu)
     found["trajectory"] = archive.array("trajectory", np.float64, total, nq)
-    if "stuck" in archive:  # files of searches that did not count them lack it
+    if "stuck" in archive:  # older files lack it
         found["stuck"] = archive.counts("stuck", n)
     return found
 
@@ -198,7 +201,7 @@ _MAY_GROW = ("max_nodes", "max_iterations", "max_steps", "max_idle")
 """Options that may be larger when a search continues."""
 
 _BEFORE: dict[str, Any] = {"require_static_regrasps": False}
-"""Earlier defaults of options that files may lack."""
+"""Earlier defaults of options that old files lack."""
 
 
 def _table(records: Any) -> Any:
@@ -208,7 +211,7 @@ def _table(records: Any) -> Any:
 
 
 def _records(archive: Archive, n: int) -> NDArray[np.void]:
-    """The records, whose number is checked."""
+    """Read the records and check their number."""
     rows, _ = archive.shape("records", 2)
     most = archive.header["options"]["max_iterations"]
     if rows > integer("max_iterations", most, least=1):

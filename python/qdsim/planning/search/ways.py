@@ -17,7 +17,7 @@ from qdsim.planning.task.space import ObjectSpace
 __all__ = ["around", "following"]
 
 _SLIDES = 1e-6
-"""Regularisation of the joints' motion, in squared levers: joints that move no contact stay."""
+"""Regularisation of the joints' motion, in squared levers, so that joints that move no contact stay."""
 
 
 def following(
@@ -29,22 +29,22 @@ def following(
     lower: Array,
     upper: Array,
 ) -> Array | None:
-    """Change of the command ``(nu,)`` with which the robot's contacts move as the object's points under them do.
+    """Compute the change of the command ``(nu,)`` with which the robot's contacts follow the object's displacement.
 
-    The smoothed model that steers a search sees an object that floats on its support and tips at once; fingers that
-    stick to an object and move along with it push it where it is to go (the kinematics of a grasp, Murray, Li and
-    Sastry 1994, section 5.2).
+    In the smoothed model that steers a search, an object floats on its support and tips at once. Fingers that stick to
+    an object and move along with it push it in the wanted direction (the kinematics of a grasp, Murray, Li and Sastry
+    1994, section 5.2).
 
     Args:
-        model: the model.
-        q: ``(nq,)`` configuration.
-        space: the object's coordinates.
-        motion: ``(size,)`` displacement of the object.
-        near: m, contacts of robot and object up to this far apart count.
-        lower, upper: ``(nu,)`` bounds of the change.
+        model: The model.
+        q: Configuration ``(nq,)``.
+        space: The object's coordinates.
+        motion: Displacement ``(size,)`` of the object.
+        near: Largest distance of robot and object that counts as a contact, m.
+        lower, upper: Bounds ``(nu,)`` of the change.
 
     Returns:
-        None where nothing touches, and for joints that share a tendon.
+        The change, or None if nothing touches or joints share a tendon.
     """
     if sharing(model):
         return None
@@ -71,14 +71,14 @@ def following(
 def around(
     du: Array, count: int, longest: float, within: tuple[Array, Array], rng: np.random.Generator
 ) -> Array:
-    """Random changes of the command ``(count, nu)``, their directions scattered around a given one.
+    """Draw random changes of the command ``(count, nu)``; their directions scatter around a given one.
 
     Args:
-        du: ``(nu,)`` the given one; zero: any direction.
-        count: how many.
-        longest: the longest one.
-        within: ``(nu,)`` lower and upper bounds.
-        rng: of the directions and lengths.
+        du: The given change ``(nu,)``; zero: any direction.
+        count: Number of changes.
+        longest: Largest length of a change.
+        within: Lower and upper bounds ``(nu,)``.
+        rng: Generator of the directions and lengths.
     """
     aim = du / length if (length := math.sqrt(du @ du)) > 0.0 else 0.0
     noise = rng.standard_normal((count, len(du))) / np.sqrt(len(du))
