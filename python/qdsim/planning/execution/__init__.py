@@ -1,1 +1,1 @@
-"""Plans in a second-order simulator, open loop and closed."""
+"""Execution of plans in a second-order simulator, in open loop and in closed loop."""

@@ -1,5 +1,4 @@
-"""Controllers that an executor tries on an edge, created when first needed, and the choice among
-them for a task."""
+"""Controllers that an executor tries on an edge, and the choice among them."""
 
 from __future__ import annotations
 
@@ -47,8 +46,8 @@ from qdsim.planning.tracking.sampling import SamplingMpc
 __all__ = ["WORTH", "Choice", "Controllers"]
 
 WORTH = 0.5
-"""Tolerances, that make a difference: by which a controller has to be predicted better than one that is trusted more,
-and a way on has to bring the object nearer to the goal."""
+"""Smallest difference that counts, in tolerances. A controller replaces one that is trusted more only if its predicted
+error is smaller by this much, and an edge has to bring the object nearer to the goal by this much."""
 
 
 class Choice(NamedTuple):
@@ -63,18 +62,18 @@ class Controllers:
     """Controllers that can move the object along an edge.
 
     Args:
-        world: the simulator or robot.
-        task: the task of the whole execution; its options are those of the predicting steps.
-        plan: the plan whose segments are edges; also the source of typical speeds if none is
+        world: The simulator or robot.
+        task: The task of the whole execution; the predicting steps use its options.
+        plan: The plan whose segments are edges; also the source of typical speeds if none is
             executed.
-        options: which controllers are tried.
-        pace: speed and contacts of the execution.
-        grip: how fingers hold the object.
-        model: predicts samples; None: the quasi-dynamic step.
+        options: Which controllers are tried.
+        pace: Speed and contacts of the execution.
+        grip: How fingers hold the object.
+        model: Predicts samples; None: the quasi-dynamic step.
 
     Attributes:
-        hand: closes and releases the fingers, if the robot has fingers that can hold; else None.
-        why: a sentence that says which controllers are tried and why.
+        hand: Closes and releases the fingers, if the robot has fingers that can hold; else None.
+        why: A sentence that says which controllers are tried and why.
     """
 
     def __init__(
@@ -99,7 +98,7 @@ class Controllers:
         self.why = f"controllers: {told} ({reason})"
 
     def _chosen(self, holds: bool) -> tuple[tuple[object, ...], str]:
-        """The controllers, the most trusted first, and why."""
+        """Return the controllers, the most trusted first, and the reason for the choice."""
         if self._given.controllers is not None:
             return self._given.controllers, "as given"
         if holds and in_space(self.task):
@@ -125,17 +124,17 @@ class Controllers:
         self._made.pop("mpc along", None)
 
     def choose(self, track: Track, u: Array, without: set[str]) -> Choice | None:
-        """Choose the first controller whose prediction on an edge is good enough, else the best
+        """Choose the first controller whose prediction on an edge is good enough, or else the best
         one.
 
         A prediction is good enough if the object stays within a margin of the plan. On the straight
-        way to the goal, and from the end of a segment that other controllers did not complete, it
-        has to bring the object nearer by a minimum.
+        path to the goal, and at the end of a segment that other controllers did not complete, it has
+        to bring the object nearer by a minimum.
 
         Args:
-            track: the edge.
-            u: ``(nu,)`` the present command.
-            without: names of controllers that have failed.
+            track: The edge.
+            u: The present command ``(nu,)``.
+            without: Names of controllers that have failed.
 
         Returns:
             The controller, already started; None if no controller brings the object nearer.
@@ -170,7 +169,7 @@ class Controllers:
                 yield Choice(_name(one), steering, predicted if predicted >= 0.0 else math.inf)
 
     def _steering(self, one: object, track: Track) -> Steering | None:
-        """A controller by its name, or a function of the user's; None where it needs a plan and there is none."""
+        """Return a named controller or a function of the user; None if the plan or the hand that it needs is missing."""
         along = track.schedule is not None
         if callable(one):
             return Given(one, self._pace.control_period)
@@ -194,7 +193,10 @@ class Controllers:
         return Following(follower_of(self.plan, self.world, self._pace))
 
     def _straight(self) -> Steering:
-        """iMPC to the goal: the task's own or that of fingers in space, else as plans are followed, at a pace."""
+        """Make iMPC to the goal.
+
+        It is the task's own, or that for fingers in space; otherwise that for following plans, at a limited pace.
+        """
         task, space, model = self.task, self.task.space, self.task.model
         if in_space(task) and (task.impc is None or task.impc.method == "feedback"):
             return Straight(Mpc(task, hold=False), math.inf)
@@ -216,7 +218,7 @@ class Controllers:
 
 
 def can_hold(task: Task, grip: Grip) -> bool:
-    """Whether enough fingers can touch a free object to hold it."""
+    """Return whether enough fingers can touch a free object to hold it."""
     if task.space.rotation.all():
         return False
     tips = len(tip_bodies(task.model, task.object))

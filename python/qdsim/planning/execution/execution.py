@@ -1,5 +1,5 @@
-"""One execution of a plan in a simulator: motions between grasps, the commands of segments, and
-their errors."""
+"""One execution of a plan in a simulator: motions between grasps, commands of segments, and measured
+errors."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from qdsim.progress import Update, away
 __all__ = ["Execution", "SegmentTransfer", "within"]
 
 SHIFT = 0.2
-"""Largest change of a joint, rad or m, by which a grasp is moved with the object; larger moves may
-sink the robot into it."""
+"""Largest change of a joint, rad or m, by which a grasp is moved with the object; larger changes may
+put the robot inside the object."""
 MOTION = MotionOptions(time_limit=2.0, speed=0.5)
-"""Motions between grasps of a robot that has no hand."""
+"""Settings of motions between grasps for robots without a hand."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -48,13 +48,13 @@ class SegmentTransfer:
     Pairs are a position (m) and a rotation (rad).
 
     Attributes:
-        time: ``(n,)`` times of the samples, s.
-        planned, executed: ``(n, nq)`` configurations.
-        commands: ``(n, nu)`` commands sent.
+        time: Times of the samples ``(n,)``, s.
+        planned, executed: Configurations ``(n, nq)``.
+        commands: Commands sent, ``(n, nu)``.
         error: Δ, the time average of the object's error.
         length: L, the length of the object's planned path.
-        final: the object's error at the end, after settling.
-        controller_failures: number of periods in which the controller could not solve its step; the
+        final: The object's error at the end, after settling.
+        controller_failures: Number of periods in which the controller could not solve its step; the
             planned command was used instead.
         outcome: ``"followed"``: the object ended within the plan's tolerances of the segment's end;
             ``"missed"``: it did not; ``"given up"``: stopped on the way; ``"no grip"``: the fingers
@@ -93,27 +93,27 @@ def _told(pair: tuple[float, float]) -> str:
 
 
 class Execution:
-    """Executes a plan in a plant; the state may carry on from segment to segment.
+    """Executes a plan in a plant; the state may carry over from one segment to the next.
 
     Only this class advances the plant, by the commands that loops yield, and measures the result.
 
     Args:
-        plan: the plan.
-        model: its model.
-        simulator: the same model in MuJoCo, options of the package's second-order step, or a robot.
-        options: speed, time step, how segments are joined.
+        plan: The plan.
+        model: Its model.
+        simulator: The same model in MuJoCo, options of the package's second-order step, or a robot.
+        options: Speed, time step, and how segments are joined.
 
     Attributes:
-        goals: the poses of the object that count as the plan's goal.
-        hand: closes, sets down and releases, for a robot with fingers that hold; else None.
-        mover: moves the object along a segment of the plan; None: the hand.
-        u: ``(nu,)`` the present command, None before the first one.
-        free: whether the robot holds nothing.
-        last_q: ``(nq,)`` configuration at the end of the last segment, None before the first.
-        missing_motions: regrasps for which no motion was found; the segment after the last one was
-            not begun.
-        not_found: why an execution ended early (what was not found); empty otherwise.
-        show: called with progress.
+        goals: The poses of the object that count as the plan's goal.
+        hand: Closes, sets down and releases, for a robot with fingers that hold; else None.
+        mover: Moves the object along a segment of the plan; None: the hand does.
+        u: The present command ``(nu,)``, None before the first one.
+        free: Whether the robot holds nothing.
+        last_q: Configuration ``(nq,)`` at the end of the last segment, None before the first.
+        missing_motions: Number of regrasps for which no motion was found; the segment after the last
+            one was not begun.
+        not_found: Why an execution ended early (what was not found); empty otherwise.
+        show: Called with progress.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class Execution:
         return self.u
 
     def advance(self, u: Array) -> None:
-        """Take one time step with a command, which becomes the present one."""
+        """Take one time step with a command, which becomes the present command."""
         self.u = self.plant.within(u)
         self.plant.advance(self.u)
 
@@ -169,11 +169,11 @@ class Execution:
             self.advance(u)
 
     def run(self, segment: Segment) -> SegmentTransfer:
-        """Execute a segment of the plan by the clock."""
+        """Execute a segment of the plan with commands as functions of time."""
         plant, record = self.plant, Record(self.plant)
         gone = plant.lost and self.options.carry_on
         start = None if gone or self.not_found else self.drive(self._begin(segment))
-        if start is None:  # there is nothing to begin with, or no way to it
+        if start is None:  # the object is lost, or no motion to the start was found
             record.take(0.0, segment.start, np.asarray(self.model.command_from(plant.q)))
             duration, outcome = 0.0, "lost" if plant.lost else "not begun"
         else:
@@ -185,15 +185,15 @@ class Execution:
         return self.measure(segment, record, duration, outcome)  # type: ignore[arg-type]
 
     def schedule(self, segment: Segment, start: Array | None = None) -> Schedule:
-        """A segment as a function of time, its commands shifted to start at the robot's
-        configuration ``(nq,)``."""
+        """Return a segment as a function of time; its commands are shifted to start at the robot's
+        configuration ``start`` ``(nq,)``."""
         model, offset = self.model, None
         if start is not None:
             offset = np.asarray(model.command_from(start) - model.command_from(segment.start))
         return Schedule(model, segment, self.options.speed, self.options.timestep, offset)
 
     def _moved(self, schedule: Schedule, record: Record) -> Commands[Outcome]:
-        """The object goes along a segment: by a controller, or held by the hand, whose fingers close first."""
+        """Move the object along a segment: by the controller, or held by the hand, whose fingers close first."""
         settle = self.options.settle
         if self.mover is not None:
             tolerances = np.array([self.plan.position_tolerance, self.plan.rotation_tolerance])
@@ -205,8 +205,8 @@ class Execution:
         return (yield from self.hand.follow(schedule, record, settle))
 
     def measured(self, q: Array | None = None) -> Array:
-        """The measured configuration, or ``q``, made valid as a start of a plan: within limits,
-        robot not inside the object."""
+        """Return the measured configuration, or ``q``, made valid as a start of a plan: joints are within
+        limits, and the robot is not inside the object."""
         here = self.plant.q if q is None else q
         return self._placed(self.model.clamp_to_limits(self.model.normalize(here)))[0]
 
@@ -237,11 +237,11 @@ class Execution:
             outcome,
         )
 
-    # ---------------------------------------------------------------- from grasp to grasp
+    # ---------------------------------------------------------------- regrasps
 
     def start(self, segment: Segment) -> Array:
-        """Start a segment: as planned, or from the present pose of the object with the robot in a
-        grasp of it."""
+        """Return the start of a segment: the planned one, or the present pose of the object with the robot
+        in a grasp of it."""
         start = np.array(segment.start)
         if self.options.carry_on and self.last_q is not None:
             here = np.array(self.last_q)
@@ -250,7 +250,7 @@ class Execution:
             if np.abs(moved - start)[self.model.actuated_q].max(initial=0.0) < SHIFT:
                 start = moved
             start[self.space.q] = here[self.space.q]
-            # Where the springs do not get the robot out of the object, it stays where it was.
+            # If springs cannot move the robot out of the object, the object keeps its pose.
             fitted, good = self._placed(start)
             return fitted if good else here
         sizes = np.where(
@@ -266,7 +266,7 @@ class Execution:
         return placed(self.model, self.plan.object, q, self.plan.options)
 
     def _begin(self, segment: Segment) -> Commands[Array | None]:
-        """Bring the robot, or everything, to where a segment begins; returns that, None where no motion was found."""
+        """Bring the robot, or the whole plant, to the start of a segment; return it, or None if no motion was found."""
         options = self.options
         if self.u is None or not (options.carry_on and options.motions):
             start = self.start(segment)
@@ -275,7 +275,7 @@ class Execution:
         try:
             yield from self.let_go()
             found = yield from self.go(segment)
-        except ValueError as error:  # of robots that no motions are planned for
+        except ValueError as error:  # the robot has joints for which motions cannot be planned
             raise ValueError(
                 f"{error}; TransferOptions(carry_on=False) judges each segment by itself"
             ) from None
@@ -285,14 +285,16 @@ class Execution:
         return found
 
     def told(self) -> Hand | None:
-        """The hand, told the command that acts."""
+        """Return the hand, after giving it the present command."""
         if self.hand is not None and self.u is not None:
             self.hand.u = self.u
         return self.hand
 
     def let_go(self) -> Commands[None]:
-        """Release the object where it can rest: a hand sets it down; other robots go back until it does, and relax
-        their springs."""
+        """Release the object where it can rest.
+
+        A hand sets it down. Other robots go back until it rests, and relax their springs.
+        """
         hand = self.told()
         if not self.free:
             if hand is not None:
@@ -304,7 +306,7 @@ class Execution:
         self.last_q = self.measured()
 
     def _back(self) -> Commands[None]:
-        """Leave an object that leans on the robot by the way on which it was pushed, until it rests."""
+        """Go back along the commands of the last segment until an object that leans on the robot rests by itself."""
         time, commands = self._way
         for k in range(len(time) - 1, 0, -1):
             if is_stable(self.model, self.plant.q, self.plan.object, self.plan.options):
@@ -319,7 +321,7 @@ class Execution:
             The configuration ``(nq,)`` of the grasp, or None if no motion is found.
 
         Raises:
-            ImportError: if the straight line is blocked and OMPL is not installed.
+            ImportError: The straight line is blocked, and OMPL is not installed.
         """
         assert self.last_q is not None
         start, hand = self.start(segment), self.told()
@@ -330,11 +332,11 @@ class Execution:
         return start if found else None
 
     def _gone(self, there: Array) -> Commands[bool]:
-        """A robot without a hand moves to a configuration, and its springs come to rest there."""
+        """Move a robot without a hand to a configuration, with springs at rest there; return whether it succeeded."""
         assert self.last_q is not None
         target, rest = np.array(there), unmoved_q(self.model)
         target[rest] = self.last_q[rest]
-        # critically damped joints are off their commands by the acceleration times the square of half their lag
+        # the error of critically damped joints is their acceleration times the square of half their lag
         swinging = LEAVING.clearance / np.maximum(0.5 * self.plant.lag, SAME) ** 2
         limits = np.minimum(swinging, np.array(MOTION.acceleration, dtype=np.float64))
         options = dataclasses.replace(MOTION, acceleration=tuple(limits.tolist()))
@@ -347,7 +349,7 @@ class Execution:
         return True
 
     def _along(self, motion: Motion) -> Commands[None]:
-        """The commands of a motion, ahead by what the joints' damping and inertia hold back."""
+        """Yield the commands of a motion, advanced by the lag that the joints' damping and inertia cause."""
         h = self.options.timestep
         times = np.arange(int(np.ceil(motion.duration / h)) + 1) * h
         commands = np.asarray(self.model.command_from(motion.at(times)))
@@ -356,7 +358,7 @@ class Execution:
         yield from commands + lag * rates + (0.5 * lag) ** 2 * changes
 
     def _move_to(self, u: Array) -> Commands[None]:
-        """Ramp from the command that acts to another."""
+        """Ramp from the present command to another."""
         yield from ramp(self.command, u, int(np.ceil(SETTLE / self.options.timestep)))
 
     def _length(self, segment: Segment) -> tuple[float, float]:
@@ -369,10 +371,10 @@ class Execution:
 
 
 def within(errors: Array, plan: Plan) -> bool:
-    """Whether errors of position and rotation (m, rad) are within a plan's tolerances."""
+    """Return whether errors of position and rotation (m, rad) are within a plan's tolerances."""
     return bool(errors[0] <= plan.position_tolerance and errors[1] <= plan.rotation_tolerance)
 
 
 def _ends(plan: Plan) -> list[Array]:
-    """Where the plan's segments begin and end."""
+    """Return the start and end configurations of all segments of a plan."""
     return [q for segment in plan.segments for q in (segment.start, segment.end)]

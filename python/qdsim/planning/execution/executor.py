@@ -65,25 +65,25 @@ class Executor:
     object is held; if it leaves them, it is moved again.
 
     Args:
-        task: the task.
-        plan: a plan for the task; None: plans are made during the execution.
+        task: The task.
+        plan: A plan for the task; None: plans are made during the execution.
         plant: ``"mujoco"``, with the model of :func:`second_order`; a MuJoCo model with the same
             layout; ``"qdsim"``: the package's own second-order step, or `DynamicOptions` of it; or
             a :class:`Robot`. Simulators begin at rest at the start of the plan, or of the task; a
             robot begins in its measured state.
-        world: speed and contacts of the execution. For a robot, the time step is its period.
-        options: which controllers are tried, and when to give up.
-        planner: settings of new plans, or of strokes (`GaitOptions`); None: those of the task. A
+        world: Speed and contacts of the execution. For a robot, the time step is its period.
+        options: Which controllers are tried, and when to give up.
+        planner: Settings of new plans, or of strokes (`GaitOptions`); None: those of the task. A
             function ``planner(q, seed=seed) -> Plan`` makes the new plans itself, from a measured
-            configuration ``(nq,)``, for example :meth:`Roadmap.planner`; where it raises a
-            RuntimeError or ValueError there is none.
-        model: predicts samples; None: MuJoCo's contacts if these are not stiff, else the
+            configuration ``(nq,)``, for example :meth:`Roadmap.planner`; if it raises a
+            RuntimeError or ValueError, there is no plan.
+        model: Predicts samples; None: MuJoCo's contacts if these are not stiff, else the
             quasi-dynamic step.
-        watch: called with the state (:class:`ExecutorState`) whenever it changes.
+        watch: Called with the state (:class:`ExecutorState`) whenever it changes.
 
     Raises:
-        TypeError, ValueError: if an argument is invalid; the message names it.
-        PlantError: if a robot does not answer the first reading.
+        TypeError, ValueError: An argument is invalid; the message names it.
+        PlantError: A robot does not answer the first reading.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class Executor:
         self._entries, self._held, self._since = 0, 0.0, 0.0
         self._begin(known.segments[0])
 
-    # ---------------------------------------------------------------- what it says
+    # ---------------------------------------------------------------- state
 
     @property
     def state(self) -> ExecutorState:
@@ -207,7 +207,7 @@ class Executor:
         return self._told(outcome, reason)
 
     def _begin(self, first: Segment) -> None:
-        """Everything is where a simulator is put, or a robot is."""
+        """Bring a simulator to the start, or read where a robot is."""
         execution, task = self._execution, self.task
         here = self._plant.q
         if not isinstance(self._plant, RobotPlant):
@@ -221,7 +221,7 @@ class Executor:
         self._heavy = bool(np.any(np.abs(load) > 1e-9))
 
     def _stay(self) -> str:
-        """Have the robot stay where it is; what went wrong with that, in words."""
+        """Make the robot stay where it is; return what went wrong, in words."""
         if not isinstance(self._plant, RobotPlant):
             return ""
         try:
@@ -233,7 +233,7 @@ class Executor:
         return "; it holds the last command"
 
     def _commands(self) -> Commands[tuple[str, str]]:
-        """The command of one time step after the other; how it ended and why."""
+        """Yield the command of one time step after the other; return the outcome and the reason."""
         while True:
             if self._routes.far() <= 1.0:
                 if (yield from self._hold()):
@@ -253,8 +253,10 @@ class Executor:
             yield from self._stroke(edge) if edge.strokes else self._run(edge)
 
     def _hold(self) -> Commands[bool]:
-        """The fingers hold the object where their stroke was to end, else the command that acts stays; whether the
-        object did."""
+        """Hold the object at the goal; return whether it stayed there.
+
+        The fingers hold it if they hold the end of a stroke; otherwise the present command is kept.
+        """
         self._entries += 1
         self._held, inside = 0.0, 0
         count = max(1, round(self._pace.control_period / self._plant.timestep))
@@ -263,7 +265,7 @@ class Executor:
         pose, hand = self._rest, self._execution.told()
         fingers = 0 if hand is None else hand.grip.touching(self._plant.q)
         if pose is None and not self._heavy:
-            # what stays by itself need not be pressed, and moves on where it is
+            # an object that stays without the robot need not be pressed, and would move if it were
             u = self._plant.within(np.asarray(self.task.model.command_from(self._plant.q)))
             yield from ramp(self._execution.command, u, count)
         while self._held < self.options.hold or inside < PERIODS:
@@ -283,14 +285,14 @@ class Executor:
         return True
 
     def _settle(self) -> Commands[None]:
-        """The command that acts stays until it has shown what becomes of the object."""
+        """Keep the present command until the effects of the motion on the object are visible."""
         for _ in range(round(self._execution.options.settle / self._plant.timestep)):
             yield self._execution.command
 
     # ---------------------------------------------------------------- an edge
 
     def _run(self, edge: Edge) -> Commands[None]:
-        """Bring the robot to where an edge begins, and try controllers on it."""
+        """Bring the robot to the start of an edge, and try controllers on it."""
         start = None
         if edge.segment is not None:
             start = yield from self._approach(edge.segment)
@@ -302,7 +304,7 @@ class Executor:
             chosen := self._controllers.choose(track, self._execution.command, failed)
         ) is not None:
             ended = yield from self._try(track, chosen)
-            # what fingers have held and lost they grasp anew: another controller would find it rolling
+            # an object that fingers have lost is grasped anew, because another controller would find it rolling
             slipped = chosen.name == "grip" and self._routes.strokes is not None
             if ended in DONE or ended.startswith(("off", "ended")) or slipped:
                 return
@@ -311,7 +313,7 @@ class Executor:
             self._reports("-", math.nan, "no controller can do anything here")
 
     def _try(self, track: Track, chosen: Choice) -> Commands[str]:
-        """Let a controller take the object along an edge; how that ended."""
+        """Move the object along an edge with a controller; return how that ended."""
         self._arrival.reset()
         record = self._move(track, chosen.name, chosen.predicted)
         waits = self.options.stall, self._execution.options.settle
@@ -328,7 +330,7 @@ class Executor:
         return ended
 
     def _move(self, track: Track, by: str, predicted: float) -> Record:
-        """The object begins to go along an edge; what is measured of that."""
+        """Begin to move the object along an edge; return the record of the measurements."""
         self._track, self._execution.free, self._routes.want = track, False, ""
         self._enter("move", by)
         record, self._since = Record(self._plant), self._seconds
@@ -336,7 +338,7 @@ class Executor:
         return record
 
     def _stroke(self, edge: Edge) -> Commands[None]:
-        """Go to a stroke's grasp and close it, and take the object along the stroke that it has then."""
+        """Go to the grasp of a stroke, close the fingers, and move the object along the stroke of the actual grasp."""
         hand = self._execution.told()
         assert hand is not None
         there = yield from self._go_to_any(hand, edge.strokes)
@@ -360,7 +362,7 @@ class Executor:
         self._close_record("arrived" if self._routes.far() <= LEFT else ended)
 
     def _go_to_any(self, hand: Hand, strokes: tuple[Stroke, ...]) -> Commands[Stroke | None]:
-        """Go to the first of some strokes' grasps that there is a way to; that stroke."""
+        """Go to the first of some strokes' grasps that can be reached; return that stroke, or None."""
         why = ""
         self._enter("approach")
         self._since = self._seconds
@@ -374,7 +376,7 @@ class Executor:
         return None
 
     def _approach(self, segment: Segment) -> Commands[Array | None]:
-        """Let go of the object and go to a segment's grasp; that, None where there is no way."""
+        """Release the object and go to a segment's grasp; return its configuration, or None if no motion is found."""
         if np.abs(self.task.model.difference(self._plant.q, segment.start)).max() < SAME:
             return segment.start
         yield from self._let_go()
@@ -402,28 +404,28 @@ class Executor:
             self._not_begun(segment, "not begun", "-", why)
 
     def _not_begun(self, segment: Segment, outcome: Outcome, by: str, why: str) -> None:
-        """A segment that the object does not go along."""
+        """Record a segment along which the object was not moved."""
         record = Record(self._plant)
         record.take(0.0, segment.start, self._execution.command)
         self._segments.append(self._execution.measure(segment, record, 0.0, outcome))
         self._reports(by, math.nan, why)
 
     def _let_go(self) -> Commands[None]:
-        """Set the object down and let go of it, where it may be held."""
+        """Set the object down and release it, if the robot may hold it."""
         if not self._execution.free:
             self._enter("set down" if self._execution.hand else "let go")
         yield from self._execution.let_go()
 
-    # ---------------------------------------------------------------- what is kept
+    # ---------------------------------------------------------------- records
 
     def _enter(self, doing: str, by: str = "") -> None:
-        """Another state."""
+        """Enter another state and report it."""
         self._doing, self._by = doing, by or self._by * (doing == "move")
         if self._watch is not None:
             self._watch(self.state)
 
     def _close_record(self, ended: str) -> None:
-        """What became of the try that is open, if any."""
+        """Report the result of the open attempt, if there is one."""
         if self._open is None:
             return
         track, record, predicted = self._open
@@ -443,7 +445,7 @@ class Executor:
         self._reports(self._by, predicted, ended, track)
 
     def _reports(self, by: str, predicted: float, ended: str, track: Track | None = None) -> None:
-        """A line of the report."""
+        """Add a line to the report."""
         passed = (0, 0) if track is None else (track.passed, track.waypoints)
         q, task = self._plant.q, self.task
         along = track is not None and track.schedule is not None
@@ -471,7 +473,7 @@ class Executor:
 
 
 def _towards(task: Task, plan: Plan | None) -> Task:
-    """The task with the plan's goal and its tolerances."""
+    """Return the task with the plan's goal and its tolerances."""
     if plan is None:
         return task
     if plan.object != task.object or plan.goal.shape != task.goal.shape:
@@ -487,7 +489,7 @@ def _towards(task: Task, plan: Plan | None) -> Task:
 
 
 def _waiting(task: Task) -> Plan:
-    """A plan in which nothing happens."""
+    """Return a plan without steps."""
     segment = Segment(
         np.empty((0, task.model.nu)), np.array(task.start)[None], np.zeros(0, np.int64)
     )
@@ -495,5 +497,5 @@ def _waiting(task: Task) -> Plan:
 
 
 def _straight_segment(here: Array, u: Array, goal: Array) -> Segment:
-    """A way without a plan, as segments have it."""
+    """Return the straight path to the goal as a segment, for its measurements."""
     return Segment(u[None], np.array([here, goal]), np.array([1]))

@@ -10,7 +10,7 @@ from qdsim.planning.execution.loops.steering import Controller
 __all__ = ["CONTROLLERS", "ROUTES", "ExecutorOptions"]
 
 CONTROLLERS = ("planned", "mpc", "grip", "sampling")
-"""Names of the controllers that an executor has of its own."""
+"""Names of the executor's own controllers."""
 ROUTES = ("strokes", "plan", "straight", "new plan")
 """Kinds of edges."""
 
@@ -21,19 +21,19 @@ class ExecutorOptions:
     """Settings of an :class:`Executor`.
 
     Attributes:
-        controllers: controllers tried on every edge, the most trusted first: ``"planned"`` (the
+        controllers: Controllers tried on every edge, the most trusted first: ``"planned"`` (the
             plan's commands), ``"mpc"`` (iMPC along a segment, or straight to the goal), ``"grip"``
             (fingers that hold), ``"sampling"`` (:class:`SamplingMpc`), or functions ``controller(q,
             u_plan, q_plan, u_last) -> u``. None: chosen for the task.
-        routes: kinds of edges, in the order in which they are tried: ``"strokes"`` of fingers that
+        routes: Kinds of edges, in the order in which they are tried: ``"strokes"`` of fingers that
             hold the object, segments of the ``"plan"``, ``"straight"`` to the goal, and a ``"new
             plan"`` from the current state.
-        hold: time for which the object has to stay within the tolerances at its goal, s.
-        stall: time without progress after which an attempt of a controller ends, s.
-        seconds: time limit of the execution, in seconds of the plant.
-        plans: largest number of new plans.
-        samples: number of samples of ``"sampling"``.
-        seed: of new plans, grasps, motions and samples.
+        hold: Time for which the object has to stay within the tolerances at its goal, s.
+        stall: Time without progress after which an attempt of a controller ends, s.
+        seconds: Time limit of the execution, in seconds of the plant.
+        plans: Largest number of new plans.
+        samples: Number of samples of ``"sampling"``.
+        seed: Seed of new plans, grasps, motions and samples.
     """
 
     controllers: tuple[str | Controller, ...] | None = None

@@ -45,19 +45,19 @@ from qdsim.planning.task.space import ObjectSpace
 __all__ = ["LANDING", "MOVING", "RATE", "Grip", "GripOptions", "GripStep"]
 
 FINGERS = 3
-"""That hold anything, if nothing else is said."""
+"""Default number of fingers that have to touch an object to hold it."""
 
 LANDING = 0.025
-"""m/s, with which one thing is brought to touch another: fingers the object, the object what is to carry it."""
+"""Speed with which fingers approach the object, and the object approaches its support, m/s."""
 
 MOVING, TURNING = 0.05, 0.6
-"""m/s and rad/s, of the object."""
+"""Largest speeds of the object, m/s and rad/s."""
 
 RATE = 8.0
-"""1/s, how fast an error of the object, or a gap between it and a finger, is to go away."""
+"""Rate at which errors of the object's pose, and gaps between object and fingers, are reduced, 1/s."""
 
 RESIDUAL = 0.3
-"""Weights of the object, that the forces of a good grip may leave over."""
+"""Largest load that the forces of a good grip may leave unbalanced, in weights of the object."""
 
 
 @former(
@@ -75,12 +75,12 @@ class GripOptions:
     """How an object is held.
 
     Attributes:
-        press: least normal force of a finger in contact, in weights of the object.
-        most: largest normal force of a finger, in weights of the object.
-        near: fingers farther away than this distance are not moved, m.
-        reach: the same while a grasp closes: fingers within this distance move to the object, m.
-        period: control period, s.
-        fingers: number of fingers that have to touch for a grip; None: three, or two if the robot
+        press: Least normal force of a finger in contact, in weights of the object.
+        most: Largest normal force of a finger, in weights of the object.
+        near: Fingers farther away than this distance are not moved, m.
+        reach: The same while a grasp closes: fingers within this distance move to the object, m.
+        period: Control period, s.
+        fingers: Number of fingers that have to touch for a grip; None: three, or two if the robot
             has only two.
     """
 
@@ -92,10 +92,10 @@ class GripOptions:
     fingers: int | None = None
 
     def asked_every(self, seconds: float) -> GripOptions:
-        """The same options for a control loop that runs at most once per given time.
+        """Return the same options for a control loop that runs at most once per given time.
 
         Args:
-            seconds: shortest time between two commands, s.
+            seconds: Shortest time between two commands, s.
         """
         return dataclasses.replace(self, period=max(self.period, seconds))
 
@@ -113,11 +113,11 @@ class GripStep:
     """A command of a grip, and the quality of the grip.
 
     Attributes:
-        u: ``(nu,)`` command.
-        fingers: number of fingers that touch the object.
-        residual: load that forces within the cones cannot balance, N (torques are divided by the
+        u: Command ``(nu,)``.
+        fingers: Number of fingers that touch the object.
+        residual: Load that forces within the cones cannot balance, N (torques are divided by the
             object's length).
-        forces: ``(contacts,)`` desired normal forces, N.
+        forces: Desired normal forces ``(contacts,)``, N.
     """
 
     u: Array
@@ -130,18 +130,18 @@ class Grip:
     """The control law of fingers that hold one object.
 
     Args:
-        model: the model.
-        object: name of the object's body.
-        length: a typical radius of the object, which converts torques to forces, m.
-        options: how the object is held.
-        bounds: ``(nu,)`` lower and upper bounds of the commands; None: the joint limits and the
+        model: The model.
+        object: Name of the object's body.
+        length: A typical radius of the object, which converts torques to forces, m.
+        options: How the object is held.
+        bounds: Lower and upper bounds ``(nu,)`` of the commands; None: the joint limits and the
             actuators' ranges.
 
     Attributes:
-        speeds: ``(size,)`` largest speeds of the object, m/s and rad/s.
-        weight: weight of the object, N (under standard gravity if the model has none).
-        fingers: number of fingers that have to touch.
-        available: number of fingers of the robot.
+        speeds: Largest speeds of the object ``(size,)``, m/s and rad/s.
+        weight: Weight of the object, N (under standard gravity if the model has none).
+        fingers: Number of fingers that have to touch.
+        available: Number of fingers of the robot.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class Grip:
         self._reach = force_reach(model)
         self._torque_scale = np.where(self.space.rotation, 1.0 / length, 1.0)
         self.weight = object_weight(model, self.space, length)
-        # A finger is a chain of bodies below one joint: the first that does not move the whole robot.
+        # A finger is the chain of bodies below the first joint that does not move the whole robot.
         self._fold = folded(model)
         moves = driven_bodies(model)
         whole = moves[:, self._robot].all(axis=1)
@@ -175,9 +175,9 @@ class Grip:
         for b in np.flatnonzero(self._robot):
             own = np.flatnonzero(moves[:, b] & ~whole)
             self._finger[b] = own[0] if len(own) else len(moves)
-        # What moves with the whole robot, a palm or a hand on an arm, presses like a finger, but none may need it.
+        # Bodies that move with the whole robot, such as a palm, press like a finger but do not count as one.
         fingers = self._robot & np.isin(bodies, model.geom_body) & (self._finger < len(moves))
-        # A robot with a single finger holds nothing: it never has enough.
+        # A robot with a single finger cannot hold anything, so at least two fingers are required.
         count = len(np.unique(self._finger[fingers]))
         self.available = count
         self.fingers = self.options.fingers or min(max(count, 2), FINGERS)
@@ -186,11 +186,11 @@ class Grip:
         return f"Grip({self.space.body!r}, weight={self.weight:.3g} N)"
 
     def contacts(self, q: Array, near: float) -> NDArray[np.void]:
-        """Contacts of the object: all that touch, and the nearest one of every finger.
+        """Return the contacts of the object: all that touch, and the nearest one of every finger.
 
         Args:
-            q: ``(nq,)`` configuration.
-            near: largest distance that counts, m.
+            q: Configuration ``(nq,)``.
+            near: Largest distance that counts, m.
         """
         found = self.model.collide(q, near)
         a, b = found["body_a"], found["body_b"]
@@ -204,7 +204,7 @@ class Grip:
         return kept
 
     def holds(self, made: GripStep) -> bool:
-        """Whether a command's fingers hold the object.
+        """Return whether the fingers of a command hold the object.
 
         Args:
             made: the command.
@@ -212,7 +212,7 @@ class Grip:
         return made.fingers >= self.fingers and made.residual <= RESIDUAL * self.weight
 
     def touching(self, q: Array) -> int:
-        """Number of fingers that touch the object.
+        """Count the fingers that touch the object.
 
         Args:
             q: ``(nq,)`` configuration.
@@ -222,7 +222,7 @@ class Grip:
         return len(np.unique(finger[finger >= 0]))
 
     def fingers_within(self, q: Array, distance: float) -> bool:
-        """Whether some finger is within a distance of the object.
+        """Return whether some finger is within a distance of the object.
 
         Args:
             q: ``(nq,)`` configuration.
@@ -298,14 +298,14 @@ class Grip:
         return GripStep(np.clip(within, *self._bounds), count, residual, f[starts])
 
     def towards(self, q: Array, goal: Array, dt: float, line: Array | None = None) -> Array:
-        """The displacement ``(size,)`` towards the object's pose in ``goal`` within ``dt``, limited
-        by :attr:`speeds`.
+        """Compute the displacement ``(size,)`` towards the object's pose in ``goal`` within ``dt``,
+        limited by :attr:`speeds`.
 
         Args:
-            q: ``(nq,)`` configuration.
-            goal: ``(nq,)`` configuration.
-            dt: time, s.
-            line: ``(size,)`` direction from which the goal is approached: deviations from this line
+            q: Configuration ``(nq,)``.
+            goal: Configuration ``(nq,)`` with the object at its goal.
+            dt: Time, s.
+            line: Direction ``(size,)`` from which the goal is approached: deviations from this line
                 are corrected first. None: any direction.
         """
         e, gain = self.space.difference(goal, q), min(RATE * dt, 1.0)
@@ -321,20 +321,20 @@ class Grip:
         return e
 
     def upwards(self, q: Array, height: float) -> Array | None:
-        """The displacement ``(size,)`` that lifts the object against gravity, m and rad; None if it
-        cannot rise.
+        """Compute the displacement ``(size,)`` that lifts the object against gravity, m and rad; None if
+        it cannot rise.
 
         Args:
-            q: ``(nq,)`` configuration.
-            height: m.
+            q: Configuration ``(nq,)``.
+            height: Height by which the object is lifted, m.
         """
         gravity = np.asarray(self.model.parameters.gravity)
         pull = float(np.linalg.norm(gravity))
         return None if pull == 0.0 else self._shift(q, -height / pull * gravity)
 
     def downwards(self, q: Array) -> Array:
-        """The displacement ``(size,)`` that closes the gap between object and surroundings, m and
-        rad; zero without a gap.
+        """Compute the displacement ``(size,)`` that closes the gap between object and surroundings, m
+        and rad; zero without a gap.
 
         Args:
             q: ``(nq,)`` configuration.
@@ -342,8 +342,8 @@ class Grip:
         return self._to_surroundings(q, 1.0)
 
     def outwards(self, q: Array) -> Array:
-        """The displacement ``(size,)`` that removes a penetration of object and surroundings, m and
-        rad; zero without one.
+        """Compute the displacement ``(size,)`` that removes a penetration of object and surroundings, m
+        and rad; zero without a penetration.
 
         Args:
             q: ``(nq,)`` configuration.
@@ -351,7 +351,7 @@ class Grip:
         return self._to_surroundings(q, -1.0)
 
     def leans(self, q: Array) -> bool:
-        """Whether the object touches something that could carry it, or nothing that could is near.
+        """Return whether the object touches its surroundings, or has none within the reach of the fingers.
 
         Args:
             q: ``(nq,)`` configuration.
@@ -359,7 +359,7 @@ class Grip:
         return float(np.abs(self.downwards(q)).max(initial=0.0)) < TOUCHING
 
     def is_carried(self, q: Array) -> bool:
-        """Whether something other than the robot touches the object.
+        """Return whether anything except the robot touches the object.
 
         Args:
             q: ``(nq,)`` configuration.
@@ -367,7 +367,7 @@ class Grip:
         return bool(np.any(self._surroundings(q)["dist"] < TOUCHING))
 
     def _surroundings(self, q: Array) -> NDArray[np.void]:
-        """Contacts of the object with what is no robot, as far as fingers reach."""
+        """Return the contacts of the object with bodies other than the robot, within ``options.reach``."""
         found = self.model.collide(q, self.options.reach)
         a, b = found["body_a"], found["body_b"]
         near: NDArray[np.void] = found[
@@ -376,7 +376,10 @@ class Grip:
         return near
 
     def _to_surroundings(self, q: Array, sign: float) -> Array:
-        """To touch the nearest thing that is no robot: from outside (1), or from inside (-1)."""
+        """Compute the displacement to touch the nearest body other than the robot.
+
+        ``sign`` is 1 to close a gap and -1 to remove a penetration.
+        """
         found = self._surroundings(q)
         zero = np.zeros(self.space.size)
         if len(found) == 0:
@@ -389,7 +392,7 @@ class Grip:
     # ---------------------------------------------------------------- parts
 
     def _fingers_of(self, contacts: NDArray[np.void]) -> NDArray[np.intp]:
-        """The finger of each contact, -1 where it is none's."""
+        """Return the index of the finger of each contact, or -1."""
         a, b = self._finger[contacts["body_a"]], self._finger[contacts["body_b"]]
         found: NDArray[np.intp] = np.maximum(a, b).astype(np.intp)
         return found
@@ -410,9 +413,11 @@ class Grip:
         press: float,
         Ja: Array,
     ) -> tuple[Array, float]:
-        """Forces within narrowed cones, and of joints that pull no harder than they can, that
-        balance the object's load, and what they leave over. Where the preload asks for more than
-        that, there is none."""
+        """Compute the contact forces that balance the object's load, and the load that they leave.
+
+        The forces are within narrowed friction cones, and no joint pulls harder than its limit. If
+        the preload exceeds these limits, there is no preload.
+        """
         count = len(scale)
         load = load * self._torque_scale
         if count == 0:
@@ -446,7 +451,7 @@ class Grip:
         return np.zeros(count), float(np.linalg.norm(load))
 
     def _limits(self, Ja: Array) -> tuple[Array, Array]:
-        """Rows over the forces, and offsets: how much harder every joint with a limit could still pull."""
+        """Return rows over the forces, and offsets: the margin by which each joint with a limit could pull harder."""
         low, high = self._strength.T
         has_low, has_high = np.isfinite(low), np.isfinite(high)
         pull = -Ja.T
@@ -455,5 +460,5 @@ class Grip:
 
 
 def _at_most(way: Array, length: float) -> Array:
-    """A vector, no longer than that."""
+    """Return a vector, shortened to ``length`` if it is longer."""
     return way * min(1.0, length / max(float(np.linalg.norm(way)), 1e-12))

@@ -1,4 +1,4 @@
-"""Executions in the package's own second-order step, with rigid contacts."""
+"""Plants that simulate the package's own second-order step, with rigid contacts."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from qdsim.planning.task.transfer_options import TransferOptions
 __all__ = ["OwnPlant", "judging_options"]
 
 TRIES = 3
-"""Steps in which the support's friction may find out what contacts do to the object in the same time step,"""
+"""Largest number of steps in which the friction of the support adapts to the contact forces of the same time step."""
 SHARE = 0.02
-"""unless it knows them to this share of what it can hold."""
+"""Change of the contact forces, as a share of the friction limit, below which no further step is needed."""
 
 
 def judging_options(options: TransferOptions, given: DynamicOptions | None) -> DynamicOptions:
-    """Options of the second-order step: given ones with the execution's time step, or the default ones."""
+    """Return options of the second-order step, given or default, with the execution's time step."""
     return (given or SECOND_ORDER).replace(h=options.timestep)
 
 
@@ -38,8 +38,8 @@ class OwnPlant(World):
     they change, the step is repeated.
 
     Args:
-        model, space, options, compensated, bounds: as in ``World``.
-        dynamics: options of the step.
+        model, space, options, compensated, bounds: As in ``World``.
+        dynamics: Options of the step.
     """
 
     def __init__(
@@ -90,12 +90,12 @@ class OwnPlant(World):
         self._q, self._v, self._last = step.q_next, step.v_next, step
 
     def _rub(self, v: Array) -> None:
-        """Let the support's friction act on what momentum and contacts would make of the object."""
+        """Set the friction of the support against the motion that momentum and contacts would give the object."""
         own, h = self._object, self._options.h
         self._tau[own] = -self._stopping(self._mass * v[own] + h * self._pushed) / h
 
     def _agrees(self, change: Array) -> bool:
-        """Take what contacts did to the object; whether friction knew it."""
+        """Update the forces of contacts on the object; return whether friction was computed with nearly the same."""
         own, h = self._object, self._options.h
         pushed = self._mass * change[own] / h - self._tau[own]
         known = np.abs(pushed - self._pushed).max() <= SHARE * np.abs(self._friction).max()
@@ -103,7 +103,7 @@ class OwnPlant(World):
         return bool(known)
 
     def _stopping(self, momentum: Array) -> Array:
-        """What friction takes from a momentum in a step: along it, in the metric of the masses."""
+        """Return the momentum that friction removes in a step: along the momentum, in the metric of the masses."""
         speed = math.sqrt(float(np.sum(momentum**2 / self._mass)) / self._mass_of_slides)  # in m/s
         return momentum * min(1.0, self._reach / max(speed, 1e-300))
 
@@ -113,7 +113,7 @@ class OwnPlant(World):
 
 
 def _own_damping(model: Model) -> Array:
-    """``(nv,)`` of the model's joints."""
+    """Return the damping ``(nv,)`` of the model's joints."""
     damping = np.zeros(model.nv)
     for name, value in zip(model.joint_names, model.parameters.joint_damping):
         damping[model.slice_v(name)] = value
@@ -121,7 +121,7 @@ def _own_damping(model: Model) -> Array:
 
 
 def _with_dampers(model: Model, damping: Array, options: TransferOptions) -> Model:
-    """The model with these dampers in its joints, and actuators that pull no harder than they may."""
+    """Return the model with the given dampers in its joints, and with the force limits of its actuators."""
     per_joint = []
     for name in model.joint_names:
         own = damping[model.slice_v(name)]

@@ -1,9 +1,9 @@
 """Tasks and planner settings for plans that are executed with velocities.
 
-A quasi-dynamic step resists the motion of an object by ``epsilon M / h^2`` times its displacement;
-the world resists it by the friction of a plane or by damping. Also, an edge that changes its
-command quickly ends in another state than a slow one. If both resistance and speed agree, plans of
-objects on a plane are executed almost exactly (benchmarks/notes_transfer.md).
+A quasi-dynamic step resists the motion of an object by ``epsilon M / h^2`` times its displacement. The
+real resistance is the friction of a plane, or damping. Also, a fast change of the command ends in
+another state than a slow one. If resistance and speed agree, plans of objects on a plane are executed
+almost exactly (benchmarks/notes_transfer.md).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from qdsim.planning.task.transfer_options import TransferOptions
 __all__ = ["drift", "matched_epsilon", "paced", "step_lengths"]
 
 PILOTS = 2
-"""Plans that are made to see how fast the object goes."""
+"""Number of plans that are made to measure the speed of the object."""
 
 
 def paced(
@@ -40,27 +40,27 @@ def paced(
 ) -> tuple[Task, RRTOptions]:
     """Prepare a task and planner settings for plans that will be executed.
 
-    - Edges get so many steps that no command moves faster than ``options.speed``.
+    - Edges get as many steps as are necessary for no command to move faster than ``options.speed``.
     - Edges end where an actuator would need more than ``options.force``. Otherwise a plan may jam
       the robot, which slips during the execution and throws the object.
     - If the object is damped, or lies on a plane that is not part of the model, ``epsilon`` is
-      chosen so that a step resists like the world at the mean speed of the object. This speed is
-      measured in plans made for this purpose.
+      chosen so that a step has the resistance of the world at the mean speed of the object. This
+      speed is measured in plans made for this purpose.
     - If gravity acts on the object, regrasps are allowed only where the object rests without the
       robot.
 
     Args:
-        task: the task.
-        options: options of the execution.
-        planner: settings to start from; None: those of the task.
-        rng: seed of the plans that measure the speed.
+        task: The task.
+        options: Options of the execution.
+        planner: Settings to start from; None: those of the task.
+        rng: Seed of the plans that measure the speed.
 
     Returns:
         The task with the new ``epsilon`` and planner settings, and these settings. Strokes do not
         use the new ``epsilon``.
 
     Raises:
-        TypeError, ValueError: if an argument is invalid; the message names it.
+        TypeError, ValueError: An argument is invalid; the message names it.
     """
     instance("task", task, Task)
     given = instance("options", options, TransferOptions, or_none=True) or TransferOptions()
@@ -72,7 +72,7 @@ def paced(
     force = given.force if base.force is None else base.force
     settings = base.replace(sub_steps=max(base.sub_steps, per_edge), force=force)
     if np.any(task.model.parameters.gravity) and not lies_on_a_plane(task.model, task.space):
-        # plans need many nodes whose grasps change only where the object stays
+        # such plans need many nodes, because grasps change only at nodes where the object rests
         nodes = max(settings.max_nodes, RRTOptions.max_nodes)
         settings = settings.replace(require_static_regrasps=True, max_nodes=nodes)
     for pilot in range(PILOTS):
@@ -91,8 +91,8 @@ def paced(
 def matched_epsilon(
     model: Model, object_name: str, options: TransferOptions, h: float, speed: float
 ) -> float | None:
-    """The ``epsilon`` with which a step of length ``h`` resists an object at a speed as the world
-    of ``options`` does.
+    """Compute the ``epsilon`` with which a step of length ``h`` resists an object at a speed as the
+    world of ``options`` does.
 
     The speed is in m/s, in the metric of :func:`drift`. None if nothing outside the model resists
     the object.
@@ -109,16 +109,16 @@ def matched_epsilon(
 
 
 def drift(plan: Plan, model: Model) -> float:
-    """Mean speed of the object along its path, m/s: ``|v|_M``, the norm of the mass matrix divided
-    by the object's mass."""
+    """Compute the mean speed of the object along its path, m/s: ``|v|_M``, the norm of the mass matrix
+    divided by the object's mass."""
     space = ObjectSpace(model, plan.object)
     way = np.concatenate([step_lengths(model, space, segment) for segment in plan.segments])
     return max(float(way @ way / max(way.sum(), 1e-300)) / plan.options.h, STILL)
 
 
 def step_lengths(model: Model, space: ObjectSpace, segment: Segment) -> list[float]:
-    """Displacement of the object in every step, m, in the norm of the mass matrix divided by the
-    object's mass."""
+    """Compute the displacement of the object in every step, m, in the norm of the mass matrix divided
+    by the object's mass."""
     mass = mass_metric(model)[space.v]
     metric = mass / mass[~space.rotation].max() if np.any(~space.rotation) else np.ones(len(mass))
     path = segment.configurations

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Plant", "second_order"]
 
 STILL = 1e-4
-"""m/s, below which the friction of a plane that is not part of the model is viscous: what counts as rest."""
+"""Speed below which the friction of a plane that is not part of the model is viscous, and objects count as resting, m/s."""
 
 
 def second_order(
@@ -40,10 +40,10 @@ def second_order(
         options: time step and damping.
 
     Raises:
-        ValueError: if MuJoCo cannot compile the model, if the object does not exist, or if
-            ``object_damping`` or ``force`` has the wrong number of entries.
+        ValueError: MuJoCo cannot compile the model, the object does not exist, or ``object_damping`` or
+            ``force`` has the wrong number of entries.
     """
-    import mujoco  # when first used: planning loads without it
+    import mujoco  # imported late, because planning does not need it
 
     given = instance("options", options, TransferOptions, or_none=True) or TransferOptions()
     space = ObjectSpace(model, object_name)
@@ -64,7 +64,7 @@ def second_order(
 
 
 def _set_contacts(mj: mujoco.MjModel, options: TransferOptions) -> None:
-    """Those that the options name, whatever solver parameters and margins the model's file has."""
+    """Set the contacts that the options name, in place of the solver parameters and margins of the file."""
     import mujoco
 
     mj.geom_margin[:] = 0.0
@@ -86,8 +86,8 @@ class Plant(World):
     """A MuJoCo model in motion.
 
     Args:
-        model, space, options, compensated, bounds: as in ``World``.
-        mj: a MuJoCo model of the same layout; it is copied.
+        model, space, options, compensated, bounds: As in ``World``.
+        mj: A MuJoCo model of the same layout; it is copied.
     """
 
     def __init__(
@@ -128,12 +128,12 @@ class Plant(World):
         if self.compensated:
             data.qfrc_applied[held] = data.qfrc_bias[held]
         if self.rubs:
-            # mu m g M v / |v|_M as a damping of this step, which MuJoCo takes implicitly
+            # the friction mu m g M v / |v|_M as a damping of this step, which MuJoCo integrates implicitly
             v = data.qvel[own]
             speed = math.sqrt(self._per_mass @ (v * v))
             self.mj.dof_damping[own] = self._damping + self._friction / max(speed, STILL)
         time, self._before[:] = data.time, data.qpos
         self._mujoco.mj_step(self.mj, data)
-        if not data.time > time:  # MuJoCo has begun anew, from its default state
+        if not data.time > time:  # MuJoCo has restarted from its default state
             data.qpos[:] = self._before
             raise PlantError(f"MuJoCo's simulation diverged at {time:.4g} s")

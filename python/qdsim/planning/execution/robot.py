@@ -21,7 +21,7 @@ from qdsim.planning.task.transfer_options import TransferOptions
 __all__ = ["Robot", "RobotPlant"]
 
 MOVED = 0.05
-"""Of the actuators' ranges, that commands have to move by before a reading that stays the same is a fault."""
+"""Share of the actuators' ranges; if commands move by more and the reading does not change, the robot has a fault."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -32,12 +32,12 @@ class Robot:
     for the next period: ``send`` or ``read`` returns when it begins.
 
     Attributes:
-        read: returns ``(q, v)``: the configuration ``(nq,)``, object included, and the velocity
+        read: Returns ``(q, v)``: the configuration ``(nq,)``, object included, and the velocity
             ``(nv,)``, m/s and rad/s.
-        send: takes the command ``(nu,)`` for one period, within the bounds of the task.
-        period: time between two commands, s.
-        lag: time by which the robot's joints lag behind their commands, s; one number.
-        patience: time after which the robot counts as not answering, s: a call of ``read`` or
+        send: Takes the command ``(nu,)`` for one period, within the bounds of the task.
+        period: Time between two commands, s.
+        lag: Time by which the robot's joints lag behind their commands, s; one number.
+        patience: Time after which the robot counts as not answering, s: a call of ``read`` or
             ``send`` takes longer, or the reading does not change at all while commands move. Both
             functions are then called in one separate thread. None: they are called in the thread of
             the executor, without a time limit.
@@ -64,12 +64,12 @@ class RobotPlant(World):
     """A robot in motion.
 
     Args:
-        model, space, options, compensated, bounds: as in ``World``; the time step is the robot's
+        model, space, options, compensated, bounds: As in ``World``; the time step is the robot's
             period.
-        robot: its functions.
+        robot: Its functions.
 
     Raises:
-        PlantError: if the robot does not answer.
+        PlantError: The robot does not answer.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class RobotPlant(World):
         self._call("send", self.robot.send, np.array(u))
 
     def close(self) -> None:
-        """No more calls."""
+        """End the calls of the robot's functions."""
         if self._caller is not None:
             self._caller.close()
 
@@ -134,11 +134,11 @@ class RobotPlant(World):
                 raise PlantError(f"read: {name}[{bad[0]}] is {array[bad[0]]}")
         try:
             return np.asarray(self.model.normalize(read[0])), read[1]
-        except ValueError as error:  # a quaternion of zeros
+        except ValueError as error:  # a quaternion is zero
             raise PlantError(f"read: q: {error}") from None
 
     def _watch_for_standstill(self, q: Array, u: Array) -> None:
-        """Raise where readings have not changed by a bit for as long as there is patience, though commands have."""
+        """Raise PlantError if readings have been constant for longer than the patience while commands moved."""
         if self._told is None or not np.array_equal(q, self._q):
             self._same, self._told = 0.0, np.array(u)
             return
@@ -162,10 +162,10 @@ class RobotPlant(World):
 
 
 class _Caller:
-    """Calls functions in a thread of its own, and waits for so long at most.
+    """Calls functions in a separate thread, and waits for a limited time.
 
     Args:
-        patience: s.
+        patience: Longest time to wait, s.
     """
 
     def __init__(self, patience: float) -> None:
@@ -178,10 +178,10 @@ class _Caller:
         threading.Thread(target=self._work, name="qdsim-robot", daemon=True).start()
 
     def call(self, name: str, function: Callable[..., Any], *given: Any) -> Any:
-        """What the function returns.
+        """Call a function and return its result.
 
         Raises:
-            PlantError: if it takes too long, or one before did.
+            PlantError: This call or an earlier one took too long.
         """
         if self._silent:
             raise PlantError(self._silent)

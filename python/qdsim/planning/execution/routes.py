@@ -34,17 +34,17 @@ class Planner(Protocol):
     """Makes plans during an execution."""
 
     def __call__(self, start: Array, /, *, seed: int) -> Plan:
-        """A plan to the goal from a measured configuration ``(nq,)``; each seed gives another one."""
+        """Return a plan to the goal from a measured configuration ``(nq,)``; each seed gives another one."""
         ...
 
 
 NODES = 250
-"""Most nodes of a new plan's search; the plan then leads as near to the goal as was found."""
+"""Largest number of nodes of a new plan's search; the plan then leads as near to the goal as the search came."""
 GRASPS = 2
-"""Strokes that count as one way on: each has a grasp that is drawn anew. A way on that gains nothing is given up after
-as many."""
+"""Number of strokes, each with a newly drawn grasp, that count as one attempt. A kind of edge is given up after as
+many attempts without gain."""
 PLANS = ("plan", "new plan")
-"""Ways on, of more than one edge."""
+"""Kinds of edges that have several edges in a row."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,9 +52,9 @@ class Edge:
     """The next motion of the object.
 
     Attributes:
-        words: description of the edge.
-        segment: the segment of a plan to follow; None: a stroke, or straight to the goal.
-        strokes: candidate strokes, the best first; the first one whose grasp can be reached is
+        words: Description of the edge.
+        segment: The segment of a plan to follow; None: a stroke, or straight to the goal.
+        strokes: Candidate strokes, the best first; the first one whose grasp can be reached is
             taken.
     """
 
@@ -67,21 +67,21 @@ class Routes:
     """Kinds of edges in the order of the options, each tried while it brings the object nearer.
 
     Args:
-        task: the task of the whole execution.
-        plan: the plan whose segments are edges; None: no plan.
-        execution: the execution.
-        controllers: the controllers.
-        options: which kinds of edges are tried, and when to give one up.
-        planner: settings of new plans, or a function that makes them.
-        gaits: settings of strokes; None: no strokes.
+        task: The task of the whole execution.
+        plan: The plan whose segments are edges; None: no plan.
+        execution: The execution.
+        controllers: The controllers.
+        options: Which kinds of edges are tried, and when to give one up.
+        planner: Settings of new plans, or a function that makes them.
+        gaits: Settings of strokes; None: no strokes.
 
     Attributes:
-        todo: remaining segments of the plan.
-        plans: number of new plans.
-        strokes: finds strokes, if the robot has fingers that hold and the task has a sampler of
+        todo: Remaining segments of the plan.
+        plans: Number of new plans.
+        strokes: Finds strokes, if the robot has fingers that hold and the task has a sampler of
             grasps; else None.
-        want: what the last search did not find.
-        missed: for each kind of edge, how often in a row it has brought the object no nearer.
+        want: What the last search did not find.
+        missed: For each kind of edge, how often in a row it has brought the object no nearer.
     """
 
     def __init__(
@@ -107,13 +107,13 @@ class Routes:
         self._taken, self._before = "", np.inf
 
     def far(self, goal: Array | None = None) -> float:
-        """Error of the object in tolerances: from the goal, or from its pose in another
+        """Return the error of the object in tolerances: from the goal, or from its pose in another
         configuration."""
         task, q = self.task, self._execution.plant.q
         return task.off(q) if goal is None else task.in_tolerances(task.goals.apart(q, goal))
 
     def track(self, segment: Segment | None, start: Array | None = None) -> Track:
-        """The track of an edge: along a segment, shifted to start at the robot's configuration, or
+        """Return the track of an edge: along a segment, shifted to start at the robot's configuration, or
         straight to the goal."""
         schedule = None if segment is None else self._execution.schedule(segment, start)
         return Track(self.task.goals, self._tolerances, schedule, self._execution.plant.q)
@@ -149,32 +149,34 @@ class Routes:
         return None
 
     def _judge(self) -> None:
-        """Whether the way on that has been taken last has brought the object nearer."""
+        """Record whether the last kind of edge has brought the object nearer to the goal."""
         route, self._taken = self._taken, ""
         if not route:
             return
         if self._before - self.far() < (NEARER if route == "strokes" else WORTH):
-            # each plan has pushes of its own, and how many may be made is bounded
+            # every plan has other pushes, and the number of new plans is limited
             self.missed[route] = self.missed.get(route, 0) + (route not in PLANS)
         else:
             self.missed.clear()
 
     def _segment(self) -> Edge:
-        """The next segment of the plan."""
+        """Return the next segment of the plan as an edge."""
         segment = self.todo.pop(0)
         of_plan = f", plan {self.plans + 1}" if self.plans else ""
         return Edge(f"segment {self._count - len(self.todo)} of {self._count}{of_plan}", segment)
 
     def _planned(self, let_go: Callable[[], Commands[None]]) -> Commands[Edge | None]:
-        """The last segment of the plan that begins where the object is, and those after it."""
+        """Choose the last segment of the plan that begins near the object's pose; later segments follow it."""
         yield from ()
         near = [k for k, s in enumerate(self.todo) if self.far(s.start) <= LEAVE]
         self.todo = self.todo[near[-1] :] if near else []
         return self._segment() if near else None
 
     def _straight(self, let_go: Callable[[], Commands[None]]) -> Commands[Edge | None]:
-        """To the goal without a plan, where that is predicted to gain something. What the fingers have let go of lies
-        until they grasp it: touched in passing it rolls away."""
+        """Choose the straight path to the goal, if that is predicted to gain something.
+
+        An object that fingers have released is not pushed before they grasp it, because it would roll away.
+        """
         yield from ()
         if self.strokes is not None and self._execution.free:
             return None
@@ -183,7 +185,7 @@ class Routes:
         return None if found is None else Edge("straight to the goal")
 
     def _stroked(self, let_go: Callable[[], Commands[None]]) -> Commands[Edge | None]:
-        """The stroke that gains most, of those whose grasps are drawn where the object rests."""
+        """Choose the strokes of newly drawn grasps, at the present pose of the object, by their gain."""
         strokes, execution = self.strokes, self._execution
         if strokes is None or self._stroke_count >= strokes.options.strokes:
             return None
@@ -199,7 +201,7 @@ class Routes:
         return Edge("stroke", strokes=tuple(found)) if found else None
 
     def stroke_here(self) -> Stroke | None:
-        """The stroke of the present grasp; None if it gains too little."""
+        """Return the stroke of the present grasp; None if it gains too little."""
         hand, strokes = self._execution.hand, self.strokes
         assert hand is not None and strokes is not None
         found = strokes.best(hand.apart(self._execution.plant.q, strokes.task.options))
@@ -207,7 +209,7 @@ class Routes:
         return found if found is not None and found.gain > TOUCHING else None
 
     def _replanned(self, let_go: Callable[[], Commands[None]]) -> Commands[Edge | None]:
-        """The first segment of a new plan from where the object rests."""
+        """Make new plans from the object's resting pose, and choose the first segment."""
         more = min(GRASPS, self.options.plans - self.plans)
         if more <= 0:
             return None
@@ -225,7 +227,7 @@ class Routes:
 
 
 def nearer(task: Task, here: Array) -> Task:
-    """The task from ``here`` ``(nq,)``, with reduced tolerances that leave room for the errors of
+    """Return the task from ``here`` ``(nq,)`` with reduced tolerances, which leave room for the errors of
     following a plan.
 
     If the goal is inside a wall by less than the tolerance, the object cannot come nearer than the
@@ -246,14 +248,14 @@ def nearer(task: Task, here: Array) -> Task:
 def _new_plan(
     execution: Execution, task: Task, planner: RRTOptions | Planner, seed: int
 ) -> list[Segment]:
-    """Segments from where everything is to the goal, or as near to it as was found, none where no plan can begin."""
+    """Return the segments of a new plan from the measured state, to the goal or near it; empty if there is no plan."""
     here = execution.measured()
     try:
         if callable(planner):
             plan = planner(here, seed=seed)
         else:
             plan = _searched(execution, task, planner, here, seed)
-    except (RuntimeError, ValueError, ImportError):  # none, out of reach, or OMPL is not installed
+    except (RuntimeError, ValueError, ImportError):  # no plan, or OMPL is not installed
         return []
     return [s for s in plan.segments if s.steps > 0]
 
@@ -261,7 +263,7 @@ def _new_plan(
 def _searched(
     execution: Execution, task: Task, planner: RRTOptions, here: Array, seed: int
 ) -> Plan:
-    """The plan of a search from a configuration, to the goal or as near to it as was found."""
+    """Return the plan of a search from a configuration, to the goal or to the best node."""
     planner = dataclasses.replace(planner, max_nodes=min(planner.max_nodes, NODES))
     if execution.missing_motions and planner.motion_seconds is None:
         planner = dataclasses.replace(planner, motion_seconds=FORESEEN.time_limit)

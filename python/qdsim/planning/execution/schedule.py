@@ -1,4 +1,4 @@
-"""A segment of a plan stretched in time, so that commands move no faster than they may (CQDC §IX)."""
+"""A segment of a plan as a function of time; no command moves faster than a given speed (CQDC §IX)."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ class Schedule:
     """Commands and configurations of a segment by time, interpolated linearly between knots.
 
     Args:
-        model: the model.
-        segment: the segment.
-        speed: largest speed at which commands move the robot's links, m/s: the Euclidean norm of
+        model: The model.
+        segment: The segment.
+        speed: Largest speed at which commands move the robot's links, m/s: the Euclidean norm of
             the actuators' contributions, with the levers at the start (:func:`strides`).
-        least: shortest time between two knots, s.
-        offset: ``(nu,)`` added to all commands; None: nothing.
+        least: Shortest time between two knots, s.
+        offset: Offset ``(nu,)`` added to all commands; None: no offset.
 
     Attributes:
-        commands: ``(steps + 1, nu)``; the first one holds the start.
-        times: ``(steps + 1,)`` s.
-        strides: ``(nu,)`` displacement of the robot per unit of each command, m.
+        commands: Commands ``(steps + 1, nu)``; the first one holds the start.
+        times: Times ``(steps + 1,)``, s.
+        strides: Displacement ``(nu,)`` of the robot per unit of each command, m.
     """
 
     def __init__(
@@ -51,17 +51,17 @@ class Schedule:
         return float(self.times[-1])
 
     def command(self, time: float) -> Array:
-        """The planned command ``(nu,)``."""
+        """Return the planned command ``(nu,)`` at a time."""
         k, s = self._piece(time)
         return np.asarray((1.0 - s) * self.commands[k] + s * self.commands[k + 1])
 
     def commands_at(self, times: Array) -> Array:
-        """The planned commands ``(n, nu)`` at times ``(n,)``."""
+        """Return the planned commands ``(n, nu)`` at times ``(n,)``."""
         columns = [np.interp(times, self.times, column) for column in self.commands.T]
         return np.stack(columns, axis=1)
 
     def configuration(self, time: float) -> Array:
-        """The planned configuration ``(nq,)``, interpolated on the manifold."""
+        """Return the planned configuration ``(nq,)`` at a time, interpolated on the manifold."""
         k, s = self._piece(time)
         q0, q1 = self.segment.configurations[k], self.segment.configurations[k + 1]
         if s >= 1.0:

@@ -30,10 +30,10 @@ def simulator_of(
     given: object,
     argument: str = "simulator",
 ) -> Simulator:
-    """The model in MuJoCo, given or made, how the own step steps it, or a robot.
+    """Return the model in MuJoCo (given or converted), options of the own step, or a robot.
 
     Raises:
-        TypeError, ValueError: naming the argument.
+        TypeError, ValueError: ``given`` is none of these; the message names the argument.
     """
     if isinstance(given, Robot):
         return given
@@ -56,7 +56,7 @@ def simulator_of(
 
 
 def stepped(options: TransferOptions, given: object) -> TransferOptions:
-    """The options with the time step of a robot, which nobody else can choose."""
+    """Return the options with the time step of a robot, which fixes it; other options are not changed."""
     if not isinstance(given, Robot):
         return options
     period = max(options.control_period, given.period)
@@ -64,8 +64,11 @@ def stepped(options: TransferOptions, given: object) -> TransferOptions:
 
 
 def contacts_of(options: TransferOptions, simulator: object, model_options: Options) -> Options:
-    """Options of steps that predict a world: with contacts that creep where those of the world do (MuJoCo's default
-    ones), and a friction law that can."""
+    """Return options of steps that predict the world.
+
+    In a world of MuJoCo with its default contacts, which creep, the predicting steps have MuJoCo's contacts if the
+    friction law of the model's options allows them.
+    """
     creeps = (simulator is None or simulator == "mujoco") and options.contacts == "default"
     rigid = model_options.contact_stiffness is None
     can = model_options.friction == "cone" and model_options.law == "convex" and rigid
@@ -73,7 +76,7 @@ def contacts_of(options: TransferOptions, simulator: object, model_options: Opti
 
 
 def world_in_words(options: TransferOptions, simulator: object) -> str:
-    """The simulator, and its contacts."""
+    """Describe the simulator and its contacts in words."""
     if simulator is None or simulator == "mujoco":
         return f"MuJoCo with {options.contacts} contacts"
     if isinstance(simulator, DynamicOptions) or simulator == "qdsim":

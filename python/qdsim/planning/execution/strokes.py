@@ -1,10 +1,10 @@
 """Strokes: the fingers move a held object as far as their grasp allows, set it down, and grasp it
 again.
 
-Edges of an RRT push an object with any contacts; a stroke holds it with a
-:class:`~qdsim.planning.Grip` from its first step to its last, so that in a simulation with
-velocities the fingers damp it all the time (CQDC §IX-B3 asks for such grasps and such feedback). A
-stroke is a :class:`~qdsim.planning.Segment`: the grip in closed loop with the exact step.
+Edges of an RRT push an object with any contacts. During a stroke, a :class:`~qdsim.planning.Grip` holds
+the object from the first step to the last, so that in a simulation with velocities the fingers damp the
+object all the time (CQDC §IX-B3 asks for such grasps and such feedback). A stroke is a
+:class:`~qdsim.planning.Segment`: the grip in closed loop with the exact step.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from qdsim.step import step
 __all__ = ["FORESEEN", "GAINED", "GaitOptions", "Stroke", "StrokePlanner", "gait"]
 
 _PARTS = 4
-"""Shares of a stroke, to one of which it is known from where the fingers can leave."""
+"""Resolution, as parts of a stroke, of the search for the longest part after which the fingers can leave."""
 
 FORESEEN = dataclasses.replace(LEAVING, time_limit=0.3)
-"""Motions between grasps, as far as is known before they are made."""
+"""Settings for testing whether motions between grasps exist, with a shorter time limit than that of the execution."""
 
 GAINED = 0.3
-"""Share of the way that an object was to go; where it goes less, fingers slip or the object is stuck."""
+"""Share of the requested motion that a step has to achieve; below it, fingers slip or the object is stuck."""
 
 
 @former(
@@ -53,10 +53,10 @@ class GaitOptions:
     """How strokes are found.
 
     Attributes:
-        grip: how the object is held.
-        candidates: number of grasps that are tried for one stroke.
-        steps: largest number of steps of a stroke.
-        strokes: largest number of strokes of a plan or an execution.
+        grip: How the object is held.
+        candidates: Number of grasps that are tried for one stroke.
+        steps: Largest number of steps of a stroke.
+        strokes: Largest number of strokes of a plan or an execution.
     """
 
     grip: GripOptions = GripOptions()  # noqa: RUF009
@@ -74,9 +74,9 @@ class Stroke:
     """A segment during which the fingers hold the object.
 
     Attributes:
-        segment: the commands of the grip and the resulting configurations in the model.
-        gain: by how much the object comes nearer to the goal, m; rotations are multiplied by the
-            task's length.
+        segment: The commands of the grip and the resulting configurations in the model.
+        gain: Distance by which the object comes nearer to the goal, m; rotations are multiplied by
+            the task's length.
     """
 
     segment: Segment
@@ -87,16 +87,16 @@ class StrokePlanner:
     """Finds strokes towards a task's goal.
 
     Args:
-        task: its sampler draws the grasps. The ``epsilon`` that `paced` gives a task is not used,
-            because the fingers move a held object, and with it the object would lag behind.
-        options: how strokes are found.
-        rng: seed or generator.
-        load: function from a displacement ``(size,)`` of the object to the additional load, N and
+        task: The task; its sampler draws the grasps. The ``epsilon`` that `paced` gives a task is not
+            used, because the fingers move a held object, and with it the object would lag behind.
+        options: How strokes are found.
+        rng: Seed or generator.
+        load: Function from a displacement ``(size,)`` of the object to the additional load, N and
             Nm, that the fingers have to bear during this motion, besides gravity and springs (for
             example friction of a support that is not part of the model); None: no load.
 
     Raises:
-        ValueError: if the task has no sampler.
+        ValueError: The task has no sampler.
     """
 
     def __init__(
@@ -114,15 +114,15 @@ class StrokePlanner:
         task = task.without_pace()
         self.task, self.options = task, options or GaitOptions()
         grip = self.options.grip
-        # A step takes the object as far as fingers follow it; it is halved where fingers that go straight do not: one
-        # that is almost stretched out bends by much for a little way.
+        # A step moves the object as far as fingers can follow. It is halved if straight motions of the fingers do
+        # not succeed, because an almost stretched finger bends by a large angle for a small displacement.
         self._stride = grip.near / MOVING
         grip = grip.asked_every(self._stride)
         self.grip = Grip(task.model, task.object, task.length, grip, task.command_bounds)
         self.rng, self._load = generator_of(rng), load
 
     def distance(self, q: Array, goal: Array | None = None) -> float:
-        """Distance of the object to a goal, m; rotations are multiplied by the task's length.
+        """Compute the distance of the object to a goal, m; rotations are multiplied by the task's length.
 
         Args:
             q: ``(nq,)`` configuration.
@@ -133,7 +133,7 @@ class StrokePlanner:
         return float(np.linalg.norm(way * task.space.scale(task.length)))
 
     def candidates(self, q: Array, here: bool = False) -> list[Stroke]:
-        """Strokes from grasps of the object at its pose in ``q``, the largest gain first.
+        """Find strokes from grasps of the object at its pose in ``q``, the largest gain first.
 
         Args:
             q: ``(nq,)`` configuration.
@@ -148,7 +148,7 @@ class StrokePlanner:
         return sorted(found, key=lambda stroke: -stroke.gain)
 
     def best(self, q: Array) -> Stroke | None:
-        """The better of a stroke that lifts the object and one that does not; None without a grip.
+        """Return the better of a stroke that lifts the object and one that does not; None without a grip.
 
         Args:
             q: ``(nq,)`` configuration.
@@ -161,7 +161,7 @@ class StrokePlanner:
         return lifted if lifted is not None and lifted.gain > plain.gain else plain
 
     def stroke(self, q: Array, lift: float) -> Stroke:
-        """The stroke towards the goal from a grasp, as far as the model holds the object.
+        """Compute the stroke towards the goal from a grasp, as far as the model holds the object.
 
         Args:
             q: ``(nq,)`` the grasp.
@@ -188,7 +188,7 @@ class StrokePlanner:
             return True
 
         still = np.zeros(task.space.size)
-        # the fingers come to the object, and press
+        # the fingers approach the object, and press
         for _ in range(1 + round(self.grip.options.near / (LANDING * self._stride))):
             if not go(still, True):
                 break
@@ -217,7 +217,7 @@ class StrokePlanner:
         return Stroke(segment, gain)
 
     def that_can_be_left(self, stroke: Stroke) -> Stroke | None:
-        """The longest part of a stroke from whose end the fingers can reach another grasp; None if
+        """Return the longest part of a stroke from whose end the fingers can reach another grasp; None if
         there is none.
 
         When fingers are at their joint limits, the object may block their way. At the task's goal
@@ -239,7 +239,7 @@ class StrokePlanner:
         return stroke if good == len(inputs) else Stroke(part, gain)
 
     def _leaves(self, q: Array) -> bool:
-        """Whether there is a way to one of some grasps that are drawn."""
+        """Return whether the robot can move to one of several newly drawn grasps."""
         for _ in range(TRIES):
             grasp = self.task.grasp(q, self.rng)
             try:
@@ -249,17 +249,17 @@ class StrokePlanner:
             except MotionError:
                 pass
             except ImportError:
-                return True  # nobody knows
+                return True  # unknown without OMPL
         return False
 
     def _has_gone(self, q: Array, aim: Array, most: float, room: float) -> bool:
-        """Whether a step of a stroke has brought a held object near enough to where it is to go."""
+        """Return whether the fingers hold the object, and a step of a stroke has brought it near enough to its aim."""
         held = self.grip.touching(q) >= self.grip.fingers
         near = self.task.space.errors(q, aim)[0] <= room
         return held and near and self.distance(q, aim) <= most
 
     def _land(self, path: list[Array], go: Callable[[Array, bool], bool]) -> None:
-        """To the goal where it is near, else down to what the object rests on."""
+        """Move the object to the goal if its rotation is nearly right, or else down to its support."""
         task = self.task
         at_goal = task.errors(path[-1])[1] < 0.5 * task.rotation_tolerance
         for _ in range(self.options.steps):
@@ -284,12 +284,12 @@ def gait(
     the object nearest to the goal. Between strokes the object rests on its surroundings.
 
     Args:
-        task: the task; its sampler draws the grasps.
-        options: how strokes are found.
-        rng: seed or generator. The same seed gives the same plan.
+        task: The task; its sampler draws the grasps.
+        options: How strokes are found.
+        rng: Seed or generator. The same seed gives the same plan.
 
     Raises:
-        ValueError: if the task has no sampler.
+        ValueError: The task has no sampler.
     """
     planner = StrokePlanner(task, options, rng)
     q = np.array(task.start)
@@ -308,7 +308,7 @@ def gait(
         q = strokes[0].segment.end
     if not task.reached(q):
         return None
-    if not segments:  # it is there already
+    if not segments:  # the object is at the goal already
         nothing = np.empty((0, task.model.nu))
         segments.append(Segment(nothing, q[None], np.zeros(0, dtype=np.int64)))
     return plan_for(planner.task, segments, planner.task.options, TOUCHING)

@@ -52,14 +52,14 @@ class Transfer:
     """An executed plan.
 
     Attributes:
-        segments: one entry per segment, also for segments that could not be begun, or per attempt
+        segments: One entry per segment, also for segments that could not be begun, or per attempt
             of an :class:`Executor`.
-        position_error, rotation_error: error of the object's last pose from the plan's goal, m and
+        position_error, rotation_error: Error of the object's last pose from the plan's goal, m and
             rad; if the object was lost, at the time when this was detected.
-        reached: whether an execution from start to end brought both errors within the plan's
+        reached: Whether an execution from start to end brought both errors within the plan's
             tolerances.
-        plans: number of plans used; 1 if none was made during the execution.
-        missing_motions: number of regrasps for which no motion was found: the execution ended
+        plans: Number of plans used; 1 if none was made during the execution.
+        missing_motions: Number of regrasps for which no motion was found: the execution ended
             there, or replanned.
         outcome: ``"reached"``; ``"missed"``; ``"lost"``: the object is more than twice as far away
             as any link of the robot ever is on the planned path, for example because it has fallen;
@@ -67,11 +67,11 @@ class Transfer:
             plan found"``: the execution ended without one; ``"out of time"`` or ``"no answer"``, as
             for an :class:`Executor`; ``"measured"``: segments were executed separately
             (``carry_on=False``).
-        tolerances: the plan's tolerances, m and rad.
-        way: how the plan was executed: from start to end or segment by segment, by which
+        tolerances: The plan's tolerances, m and rad.
+        way: How the plan was executed: from start to end or segment by segment, by which
             controller, and, for ``"auto"``, why.
-        controller: name of the controller, or of the given function.
-        world: the simulator and its contacts, in words.
+        controller: Name of the controller, or of the given function.
+        world: The simulator and its contacts, in words.
     """
 
     segments: tuple[SegmentTransfer, ...]
@@ -123,7 +123,7 @@ def gentle(options: RRTOptions) -> RRTOptions:
     velocities such forces shoot it out.
 
     Args:
-        options: the settings to start from, for example ``task.planner``; all others are kept.
+        options: The settings to start from, for example ``task.planner``; all others are kept.
     """
     instance("options", options, RRTOptions)
     return options.replace(
@@ -230,7 +230,7 @@ def _executed(
     planner: RRTOptions | GaitOptions | Planner | None,
     show: Update,
 ) -> Transfer:
-    """To the plan's goal, by an executor."""
+    """Execute to the plan's goal with an :class:`Executor`."""
     if word == "gait" and task.sampler is None:
         raise ValueError("task: strokes need a sampler of grasps")
     how = ExecutorOptions(hold=options.settle, seed=options.seed, **EXECUTED[word])
@@ -261,7 +261,7 @@ def _executed(
 
 
 def _way_in_words(options: TransferOptions, outcome: str, controller: object, why: str) -> str:
-    """Whether it is an execution or a measure, by which loop, and why by that."""
+    """Describe whether segments were executed in a row or separately, by which loop, and why by this loop."""
     word = word_of(controller)
     loop = "open loop" if word == "open" else f"loop {word if callable(controller) else repr(word)}"
     loop += f" (chosen: {why})" if why else ""
@@ -272,7 +272,7 @@ def _way_in_words(options: TransferOptions, outcome: str, controller: object, wh
 
 
 def _told(execution: Execution, segments: list[SegmentTransfer]) -> Transfer:
-    """Result of an execution along the plan's segments."""
+    """Return the result of an execution along the plan's segments."""
     plan = execution.plan
     last = execution.last_q if execution.last_q is not None else plan.end
     shift, turn = errors = execution.goals.errors(last)

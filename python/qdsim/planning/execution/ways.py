@@ -1,4 +1,4 @@
-"""Names of controllers of ``transfer``, and what they stand for."""
+"""Names of the controllers of ``transfer``, and their meaning."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ __all__ = ["EXECUTED", "Loop", "chosen_word", "mover_of", "word_of"]
 
 Loop = Literal["open", "stabilizer", "mpc", "replan", "renew", "grip", "gait", "auto"]
 ALONG = ("open", "stabilizer", "mpc", "grip")
-"""Along the plan's segments, by the clock."""
+"""Controllers that follow the plan's segments with commands as functions of time."""
 EXECUTED: dict[str, dict[str, Any]] = {
     "gait": {"controllers": ("grip",), "routes": ("strokes",)},
     "replan": {"controllers": ("mpc", "planned", "sampling")},
     "renew": {"controllers": ("planned", "mpc", "sampling")},
     "auto": {},
 }
-"""To the plan's goal, by an executor with these options."""
+"""Controllers that are an executor, with its options; they lead to the plan's goal."""
 
 
 def word_of(controller: object) -> str:
-    """The name of a controller given to ``transfer``: a word, the name of a function, or that of
+    """Return the name of a controller given to ``transfer``: a word, the name of a function, or that of
     the planned commands.
 
     Raises:
-        TypeError, ValueError: for anything else.
+        TypeError, ValueError: It is no controller.
     """
     if controller is None:
         return "open"
@@ -52,12 +52,12 @@ def word_of(controller: object) -> str:
 
 
 def chosen_word(task: Task | None, options: TransferOptions) -> tuple[Loop, str]:
-    """The controller that ``"auto"`` stands for, and why; ``"auto"`` itself lets an executor
-    choose.
+    """Return the controller that ``"auto"`` stands for, and the reason; ``"auto"`` itself lets an
+    executor choose.
 
     Args:
-        task: None if only the model is known.
-        options: options of the execution.
+        task: The task; None if only the model is known.
+        options: Options of the execution.
     """
     if not options.carry_on:
         return "open", "every segment is measured by itself"
@@ -67,7 +67,7 @@ def chosen_word(task: Task | None, options: TransferOptions) -> tuple[Loop, str]
 
 
 def mover_of(execution: Execution, controller: object, gaits: GaitOptions) -> None:
-    """Give an execution the controller that moves the object along segments."""
+    """Set the controller with which an execution moves the object along segments."""
     plan, options, world = execution.plan, execution.options, execution.plant
     period = options.control_period
     if controller == "grip":

@@ -24,32 +24,32 @@ from qdsim.planning.task.transfer_options import TransferOptions
 __all__ = ["PlantError", "World", "damping_of"]
 
 FAR = 2.0
-"""Times the robot's largest distance from an object, how far from its way the object counts as lost."""
+"""Distance from its path at which the object counts as lost, in largest distances of the robot from the object."""
 
 
 class PlantError(RuntimeError):
-    """A plant does not answer, or its answer is not a state of its model; the message says which."""
+    """A plant does not answer, or its answer is not a valid state; the message says which."""
 
 
 class World(abc.ABC):
-    """A model in motion, with the robot's gravity compensated and the object's support.
+    """A simulated or real plant, with the robot's gravity compensated, and with the object's support.
 
     Args:
-        model: the model.
-        space: coordinates of the object.
-        options: friction of the support.
-        damping: ``(nv,)`` damping of all coordinates, N s/m and Nm s/rad.
-        compensated: whether gravity on the robot is compensated.
-        bounds: ``(nu,)`` lower and upper bounds of the commands.
+        model: The model.
+        space: Coordinates of the object.
+        options: Friction of the support.
+        damping: Damping ``(nv,)`` of all coordinates, N s/m and Nm s/rad.
+        compensated: Whether gravity on the robot is compensated.
+        bounds: Lower and upper bounds ``(nu,)`` of the commands.
 
     Attributes:
-        rubs: whether the object's support has friction.
-        supported: whether the object lies on a plane that is not part of the model.
-        lag: ``(nu,)`` time by which a moving command has to be advanced because of the joints'
+        rubs: Whether the object's support has friction.
+        supported: Whether the object lies on a plane that is not part of the model.
+        lag: Time ``(nu,)`` by which a moving command has to be advanced because of the joints'
             damping, s.
-        lost: whether the object has left the watched region; the simulation then stands still.
-        steps: number of time steps so far.
-        timestep: s.
+        lost: Whether the object has left the watched region; the simulation then stands still.
+        steps: Number of time steps so far.
+        timestep: Time step, s.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class World(abc.ABC):
     ) -> None:
         self.model, self.space = model, space
         self.held = np.asarray(model.actuated_v[model.actuated_v >= 0])
-        # Neighbouring entries are views, which cost nothing.
+        # As slices, these entries are views and not copies.
         self._held, self._object = as_slice(self.held), as_slice(space.v)
         self.compensated = compensated
         self._lower, self._upper = command_range(model) if bounds is None else bounds
@@ -91,17 +91,17 @@ class World(abc.ABC):
 
     @abc.abstractmethod
     def _place(self, q: Array) -> None:
-        """At rest in ``q``."""
+        """Set the configuration to ``q``, at rest."""
 
     @abc.abstractmethod
     def _step(self, u: Array) -> None:
-        """A time step with a command within its bounds."""
+        """Take a time step with a command within its bounds."""
 
     def watch(self, configurations: Array) -> None:
-        """Call the object lost if it is far from its poses in all ``configurations`` (n, nq).
+        """Set the region beyond which the object counts as lost, from all ``configurations`` (n, nq).
 
-        Far means more than twice the largest distance of any link of the robot from the object in
-        these configurations. A door on its hinge is never lost.
+        The object is lost if it is farther from its poses in these configurations than twice the
+        largest distance of any link of the robot from the object. A door on its hinge is never lost.
         """
         model, body = self.model, self.space.body
         way = np.array([model.body_pose(q, body)[0] for q in configurations])
@@ -121,15 +121,15 @@ class World(abc.ABC):
         self.lost = False
 
     def support_load(self, way: Array) -> Array | None:
-        """Friction ``(size,)`` of the support on an object that moves along ``way``, N and Nm; None
-        without friction."""
+        """Return the friction ``(size,)`` of the support on an object that moves along ``way``, N and Nm;
+        None without friction."""
         size = float(np.sqrt(self._per_mass @ (way * way)))
         if not self._friction.any() or size == 0.0:
             return None
         return np.asarray(-self._friction * way / size)
 
     def within(self, u: Array) -> Array:
-        """A command ``(nu,)`` clipped to its bounds."""
+        """Return a command ``(nu,)`` clipped to its bounds."""
         return np.minimum(np.maximum(u, self._lower), self._upper)
 
     def advance(self, u: Array) -> None:
@@ -137,7 +137,7 @@ class World(abc.ABC):
         lost.
 
         Raises:
-            PlantError: if the plant does not answer, or its answer is not a valid state.
+            PlantError: The plant does not answer, or its answer is not a valid state.
         """
         if self.lost:
             return
@@ -149,8 +149,11 @@ class World(abc.ABC):
 
 
 def _lag(model: Model, damping: Array) -> Array:
-    """``(nu,)`` s, the damping of what each actuator moves over its stiffness. Joints that share a tendon give way like
-    dampers in series: at a pull p each moves by ``c p / d``, with c how much it changes the length."""
+    """Compute the lag ``(nu,)`` of each actuator, s: the damping of the joints that it moves, divided by its stiffness.
+
+    Joints that share a tendon yield like dampers in series: under a tension p, each joint moves with the speed
+    ``c p / d``, where c is the change of the tendon's length per unit of the joint, and d the joint's damping.
+    """
     stiffness = np.asarray(model.parameters.actuator_stiffness)
     if not sharing(model):
         return np.asarray(damping[model.actuated_v] / stiffness)
@@ -161,8 +164,8 @@ def _lag(model: Model, damping: Array) -> Array:
 
 
 def damping_of(model: Model, space: ObjectSpace, options: TransferOptions) -> Array:
-    """Dampers ``(nv,)`` that executions add: critical ones, ``2 sqrt(k m)``, for actuated joints,
-    and the object's."""
+    """Return the damping ``(nv,)`` that executions add: critical damping, ``2 sqrt(k m)``, of actuated
+    joints, and the object's damping."""
     damping = critical_damping(model)
     damping[space.v] += options.object_damping
     return damping
