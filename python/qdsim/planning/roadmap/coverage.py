@@ -21,8 +21,8 @@ class Coverage:
     """Results of random queries of a roadmap.
 
     Attributes:
-        starts, goals: ``(n, nq)`` of the queries.
-        reached: ``(n,)`` whether a plan was found that ends within the task's tolerances.
+        starts, goals: Configurations ``(n, nq)`` of the queries.
+        reached: Whether a plan was found that ends within the task's tolerances, ``(n,)``.
     """
 
     starts: Array
@@ -48,8 +48,8 @@ class Coverage:
 
 
 def wilson(successes: int, tries: int) -> tuple[float, float]:
-    """The 95 % confidence interval of a share (Wilson 1927, "Probable inference, the law of succession, and
-    statistical inference")."""
+    """Compute the 95 % confidence interval of a share (Wilson 1927, "Probable inference, the law of succession,
+    and statistical inference")."""
     share = successes / tries
     middle = share + _Z**2 / (2 * tries)
     half = _Z * math.sqrt(share * (1 - share) / tries + _Z**2 / (4 * tries**2))

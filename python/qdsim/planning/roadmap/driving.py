@@ -1,4 +1,4 @@
-"""Legs on a plant, in closed loop from the measured pose of the object."""
+"""Legs in a plant, in closed loop from the measured pose of the object."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ __all__ = ["Driven"]
 
 
 _MISSES = 2
-"""Legs in a row that do not arrive, after which the fingers let go wherever the object is: they may be entangled."""
+"""Number of failed legs in a row after which the fingers release the object, because they may be entangled."""
 
 
 class Driven(Legs):
     """Makes legs by turning the object of a plant; unsuccessful legs also move it.
 
     Args:
-        task, options: of the roadmap.
-        plant: the simulator or robot.
+        task, options: The task and the options of the roadmap.
+        plant: The simulator or robot.
     """
 
     def __init__(self, task: Task, options: RoadmapOptions, plant: World) -> None:
@@ -34,7 +34,7 @@ class Driven(Legs):
         self._missed = 0
 
     def place(self, q: Array) -> None:
-        """Begin again with everything at rest in ``q`` (nq)."""
+        """Reset the plant to ``q`` (nq), at rest."""
         self._plant.reset(q)
         self._u = np.asarray(self.task.model.command_from(q))
         self._missed = 0
@@ -52,7 +52,7 @@ class Driven(Legs):
         region: GoalRegion | None = None,
         leave: bool = True,
     ) -> Leg:
-        """A leg towards a pose; arguments as in :meth:`Legs.connect`."""
+        """Make a leg towards a pose; the arguments are those of :meth:`Legs.connect`."""
         task = self.task.towards(pose, goal_region=region)
         world = _InPlant(task, self._plant, self._u)
         for u in turn(task, world, leave):
@@ -66,12 +66,12 @@ class Driven(Legs):
         return world.leg()
 
     def follow(self, q: Array, edge: Leg, pose: Array, seed: int) -> Leg:
-        """A leg towards the end of an edge."""
+        """Make a leg towards the end of an edge."""
         return self.connect(q, pose, seed)
 
 
 class _InPlant(Recorded):
-    """A plant as a turn moves it: commands go on a straight line in each control period."""
+    """A plant that a turn moves; commands are interpolated linearly in each control period."""
 
     def __init__(self, task: Task, plant: World, u: Array) -> None:
         super().__init__(task, task.model.normalize(plant.q))
@@ -79,7 +79,7 @@ class _InPlant(Recorded):
 
     @property
     def coasts(self) -> bool:
-        """Whether what is moved has inertia."""
+        """Whether the object has inertia, so that it moves on after a command."""
         return True
 
     def _after(self, u: Array) -> Array:

@@ -1,5 +1,5 @@
-"""Edges of a roadmap: found by searches, and repeated from disturbed starts. One work item is all
-edges out of a node."""
+"""Edges of a roadmap: found by searches, and tested from disturbed starts. One work item finds all edges
+that begin at one node."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ from qdsim.planning.task.task import Task
 __all__ = ["ROWS", "Edges", "connected", "find_edges", "tried_again"]
 
 ROWS = ("source", "target", "tries", "arrived", "radius")
-"""What each edge has one number of."""
+"""Arrays with one number per edge."""
 _DRAWS = 5
-"""Draws for one disturbed start that is at rest."""
+"""Largest number of draws for one disturbed start that is at rest."""
 
 
 class Edges:
     """Edges as arrays.
 
     Attributes:
-        source, target: ``(n,)`` nodes.
-        tries, arrived: ``(n,)`` number of disturbed starts, and how many of them arrived.
-        radius: ``(n,)`` distance of the starts up to which all arrived, in tolerances; 0: only the
+        source, target: First and last node of each edge, ``(n,)``.
+        tries, arrived: Number of disturbed starts, and of those that arrived, ``(n,)``.
+        radius: Distance of the starts up to which all arrived, ``(n,)``, in tolerances; 0: only the
             node's own pose.
-        segments, steps: ``(n,)`` segments of each edge, and steps of each segment.
-        inputs, configurations: of all segments one after the other, ``(sum, nu)`` and ``(sum +
+        segments: Number of segments of each edge, ``(n,)``.
+        steps: Number of steps of each segment.
+        inputs, configurations: Those of all segments, concatenated: ``(sum, nu)`` and ``(sum +
             segments, nq)``.
     """
 
@@ -46,7 +47,7 @@ class Edges:
         self.steps: NDArray[np.int64] = arrays["steps"]
         self.inputs: Array = arrays["inputs"]
         self.configurations: Array = arrays["configurations"]
-        # Where each edge's segments begin, and each segment's inputs.
+        # Index of each edge's first segment, and of each segment's first input.
         self._first = np.concatenate(([0], np.cumsum(self.segments)))
         self._input = np.concatenate(([0], np.cumsum(self.steps)))
 
@@ -57,16 +58,16 @@ class Edges:
 
     @property
     def success(self) -> Array:
-        """``(n,)`` probability that an edge arrives, estimated by Laplace's rule of succession."""
+        """Probability ``(n,)`` that an edge arrives, estimated by Laplace's rule of succession."""
         return (self.arrived + 1.0) / (self.tries + 2.0)
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
-        """The edges as arrays by name."""
+        """Return the edges as arrays by name."""
         names = (*ROWS, "segments", "steps", "inputs", "configurations")
         return {name: getattr(self, name) for name in names}
 
     def leg(self, edge: int) -> Leg:
-        """The original commands of an edge."""
+        """Return the original commands of an edge as a leg."""
         return Leg(
             tuple(
                 self._segment(segment)
@@ -75,7 +76,7 @@ class Edges:
         )
 
     def grasps(self) -> Array:
-        """``(n, nq)`` configurations in which the robot begins to push in each segment."""
+        """Return the configurations ``(n, nq)`` in which the robot begins to push in each segment."""
         first = self._input[:-1] + np.arange(len(self.steps))
         return np.asarray(self.configurations[first[self.steps > 0]])
 
@@ -94,10 +95,10 @@ def find_edges(
     """Search for an edge from a node to each of some others; return the arrays of :class:`Edges`.
 
     Args:
-        task, options: of the roadmap.
-        nodes: ``(n, nq)``.
-        source, targets: indices of nodes.
-        seed: of this work item.
+        task, options: The task and the options of the roadmap.
+        nodes: Poses ``(n, nq)``.
+        source, targets: Indices of nodes.
+        seed: Seed of this work item.
     """
     legs, rng = Legs(task, options), np.random.default_rng(seed)
     rows: list[tuple[int, int, int, int, float]] = []
@@ -125,20 +126,21 @@ def find_edges(
 
 
 def connected(parts: list[Result]) -> Edges:
-    """The edges of several work items as one table."""
+    """Join the edges of several work items in one table."""
     return Edges({name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
 
 
 def tried_again(legs: Legs, edges: Edges, nodes: Array, rng: np.random.Generator) -> Edges:
-    """The edges with trials of other legs in place of their own: those of one edge count for all with its commands.
+    """Return the edges with the results of new trials.
 
-    These are the same motion, of an object turned by its symmetries.
+    Edges with the same commands are the same motion of an object turned by its symmetries. One of them is
+    tried, and its result counts for all.
 
     Args:
-        legs: make the trials.
-        edges: of a roadmap.
-        nodes: ``(n, nq)`` of it.
-        rng: of the trials.
+        legs: Makes the trials.
+        edges: The edges of a roadmap.
+        nodes: The nodes of the roadmap, ``(n, nq)``.
+        rng: Random numbers of the trials.
     """
     found: dict[bytes, tuple[int, int, float]] = {}
     outcomes = []
@@ -156,7 +158,7 @@ def tried_again(legs: Legs, edges: Edges, nodes: Array, rng: np.random.Generator
 def _tried(
     legs: Legs, edge: Leg, source: Array, target: Array, rng: np.random.Generator
 ) -> tuple[int, int, float]:
-    """Trials, those that arrived, and the distance up to which all did, in tolerances."""
+    """Return the number of trials, of those that arrived, and the distance up to which all arrived, in tolerances."""
     options = legs.options
     ways = [k * options.radius / options.trials for k in range(1, options.trials + 1)]
     tries, arrived, verified, holds = 0, 0, 0.0, True
@@ -176,8 +178,10 @@ def _tried(
 
 
 def _disturbed(task: Task, q: Array, way: float, rng: np.random.Generator) -> Array | None:
-    """``q`` with the object about ``way`` tolerances from its pose, at rest; None where it rests, or the robot is free,
-    in none of several draws."""
+    """Return ``q`` with the object about ``way`` tolerances from its pose, at rest, and with the robot parked.
+
+    None if the object does not come to rest, or the robot has no free pose, in any of several draws.
+    """
     for _ in range(_DRAWS):
         there = resting(task, task.with_object(q, _drawn(task, way, rng)))
         start = None if there is None else parked(task, there, rng)
@@ -187,7 +191,7 @@ def _disturbed(task: Task, q: Array, way: float, rng: np.random.Generator) -> Ar
 
 
 def _drawn(task: Task, way: float, rng: np.random.Generator) -> Array:
-    """A motion ``(size,)`` of the object by ``way`` tolerances of position and of rotation, in random directions."""
+    """Draw a displacement ``(size,)`` of ``way`` tolerances of position and of rotation, in random directions."""
     turns = task.space.rotation
     drawn = rng.standard_normal(task.space.size)
     for kind, tolerance in ((~turns, task.position_tolerance), (turns, task.rotation_tolerance)):

@@ -1,4 +1,4 @@
-"""Legs: motions of the object to a pose nearby, by an edge's own commands or by a search."""
+"""Legs: motions of the object to a pose nearby, by the commands of an edge or by a search."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ __all__ = ["Leg", "Legs", "Recorded", "joined", "still"]
 
 
 _RECOVERY, _OUT = 0.02, 40
-"""m/s, with which fingers leave an object that they were put into, and steps that they may take."""
+"""Speed with which fingers move out of an object that they penetrate, m/s, and largest number of steps for this."""
 
 
 class Leg(NamedTuple):
-    """A motion of the object: segments, the first of which begins at the leg's start."""
+    """A motion of the object in segments; the first one begins at the leg's start."""
 
     segments: tuple[Segment, ...]
 
@@ -47,7 +47,7 @@ class Leg(NamedTuple):
 
 
 def joined(legs: list[Leg]) -> tuple[Segment, ...]:
-    """The segments of consecutive legs; two segments with the same grasp become one."""
+    """Return the segments of consecutive legs; two segments with the same grasp become one."""
     segments: list[Segment] = []
     for leg in legs:
         for segment in leg.segments:
@@ -64,11 +64,11 @@ def joined(legs: list[Leg]) -> tuple[Segment, ...]:
 
 
 class Recorded:
-    """The model moved step by step by a turn, with a record.
+    """The model, moved step by step by a turn, with a record.
 
     Args:
-        task: its model and options are used.
-        q: ``(nq,)`` start.
+        task: The task; its model and options are used.
+        q: Start ``(nq,)``.
     """
 
     def __init__(self, task: Task, q: Array) -> None:
@@ -78,16 +78,16 @@ class Recorded:
 
     @property
     def q(self) -> Array:
-        """``(nq,)`` the configuration."""
+        """The configuration ``(nq,)``."""
         return self._configurations[-1]
 
     @property
     def coasts(self) -> bool:
-        """Whether what is moved has inertia."""
+        """Whether the object has inertia, so that it moves on after a command."""
         return False
 
     def move(self, u: Array) -> None:
-        """Move for a control period to a command ``(nu,)`` at its end."""
+        """Move for one control period; the command at its end is ``u`` ``(nu,)``."""
         self._configurations.append(self._after(u))
         self._inputs.append(u)
 
@@ -95,7 +95,7 @@ class Recorded:
         return np.asarray(step(self.task.model, self.q, u, self.task.options).q_next)
 
     def leg(self, nearest: bool = False) -> Leg:
-        """The whole record as a leg, or up to where the object was nearest to the goal of the task."""
+        """Return the whole record as a leg, or the part up to where the object was nearest to the task's goal."""
         count = len(self._inputs)
         if nearest:
             count = int(np.argmin([self.task.off(q) for q in self._configurations]))
@@ -110,12 +110,12 @@ class Legs:
     """Makes legs of a task.
 
     Args:
-        task: its model, tolerances and sampler are used; its goal is not.
-        options: of the roadmap.
-        grasps: ``(n, nq)`` grasps that searches try first.
+        task: The task; its model, tolerances and sampler are used, its goal is not.
+        options: Options of the roadmap.
+        grasps: Grasps ``(n, nq)`` that searches try first.
 
     Attributes:
-        within: share of the tolerances within which a last leg ends.
+        within: Share of the tolerances within which a last leg ends.
     """
 
     def __init__(self, task: Task, options: RoadmapOptions, grasps: Array | None = None) -> None:
@@ -129,8 +129,11 @@ class Legs:
         self._robot = robot_q(task.model)
 
     def for_execution(self) -> Legs:
-        """The same legs for plans that are executed: grasps can be reached by a motion, and a last leg leaves room in
-        the tolerances for errors of its execution."""
+        """Return legs for plans that are executed.
+
+        Their grasps can be reached by a motion, and a last leg leaves room in the tolerances for errors of the
+        execution.
+        """
         legs = copy.copy(self)
         legs.search = self.search.replace(motion_seconds=FORESEEN.time_limit)
         legs.within = 1.0 if self.turns else LEFT
@@ -138,11 +141,11 @@ class Legs:
 
     @property
     def lost(self) -> bool:
-        """Whether what is moved has left for good."""
+        """Whether the object has been lost."""
         return False
 
     def place(self, q: Array) -> None:
-        """Begin again with everything at rest in ``q`` (nq)."""
+        """Reset to ``q`` (nq), at rest; the model has no state to reset."""
 
     def connect(
         self,
@@ -152,15 +155,15 @@ class Legs:
         region: GoalRegion | None = None,
         leave: bool = True,
     ) -> Leg | None:
-        """A leg that ends within the task's tolerances of a pose, by a search or a turn; None if
+        """Make a leg that ends within the task's tolerances of a pose, by a search or a turn; None if
         there is none.
 
         Args:
-            q: ``(nq,)`` configuration of object and robot.
-            pose: ``(nq,)``; only the object's entries matter.
-            seed: of the search.
-            region: poses around it that also count.
-            leave: whether another leg follows: turns then end with the robot away from the object.
+            q: Configuration ``(nq,)`` of object and robot.
+            pose: Configuration ``(nq,)``; only the object's entries matter.
+            seed: Seed of the search.
+            region: Other poses around ``pose`` that count.
+            leave: Whether another leg follows: turns then end with the robot away from the object.
         """
         if self.turns:
             return self._turned(q, self.task.towards(pose, goal_region=region), leave)
@@ -184,7 +187,7 @@ class Legs:
         return Leg(tuple(bare))
 
     def _turned(self, q: Array, task: Task, leave: bool) -> Leg | None:
-        """A leg of the model to a task's goal by a turn in the hand."""
+        """Make a leg of the model to a task's goal by a turn in the hand."""
         world = Recorded(task, q)
         try:
             for u in turn(task, world, leave):
@@ -196,7 +199,7 @@ class Legs:
         return leg if valid and task.reached(leg.end) else None
 
     def follow(self, q: Array, edge: Leg, pose: Array, seed: int) -> Leg | None:
-        """A leg along an edge by its commands, completed by a search if these end too far from the
+        """Make a leg along an edge by its commands, completed by a search if these end too far from the
         pose."""
         again = self._again(q, edge)
         if again is None:
@@ -210,7 +213,7 @@ class Legs:
         return self.connect(q, pose, seed)
 
     def _again(self, q: Array, edge: Leg) -> Leg | None:
-        """The commands of an edge once more, from ``q`` with the edge's grasps; None where that is not possible."""
+        """Repeat the commands of an edge from ``q`` with the edge's grasps; None if this is not possible."""
         legs = [still(q, self.task.model.nu)]
         for segment in edge.segments:
             if segment.steps == 0:
@@ -232,9 +235,10 @@ class Legs:
         return Leg(joined(legs))
 
     def _grasp(self, q: Array, grasp: Array) -> Array | None:
-        """``q`` with the robot in the grasp of another pose, moved out of the object where it is elsewhere now.
+        """Return ``q`` with the robot in a grasp that was found for another pose, or None.
 
-        Steps in which the object is held: the robot's springs pull it to the grasp, and contacts keep it out.
+        If the robot penetrates the object, steps with a fixed object move it out: the robot's springs pull it to the
+        grasp, and contacts keep it out of the object.
         """
         task = self.task
         here = np.array(q)
@@ -251,7 +255,7 @@ class Legs:
         return None
 
     def _settled(self, q: Array) -> Leg | None:
-        """Steps until the robot may let go of the object: nothing penetrates, and the object rests; None if never."""
+        """Make steps until nothing penetrates; return them if the object then rests and may be released, else None."""
         task, hold = self.task, self.task.hold(q)
         leg = still(q, task.model.nu)
         for _ in range(SETTLING_STEPS):
@@ -265,7 +269,7 @@ class Legs:
         return None
 
     def _run(self, q: Array, inputs: Array) -> Leg | None:
-        """Steps with these commands; None where one fails or takes a joint beyond its limits."""
+        """Make steps with these commands; None if one fails or takes a joint beyond its limits."""
         model, start = self.task.model, np.array(q)[None]
         paths, _, done = checked_rollout(
             model, start, None, inputs[None], self.task.options, None, threads=1
@@ -277,6 +281,6 @@ class Legs:
 
 
 def still(q: Array, nu: int) -> Leg:
-    """A leg without steps."""
+    """Return a leg without steps."""
     none = np.empty((0, nu))
     return Leg((Segment(none, np.array(q)[None], np.empty(0, dtype=np.int64)),))

@@ -1,5 +1,5 @@
-"""Nodes and edges that differ only by a symmetry of the object: the robot's motion is the same for
-all of them."""
+"""Nodes and edges that differ only by a symmetry of the object; the robot's motion is the same for all of
+them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ __all__ = ["copied", "orbits"]
 
 
 def orbits(task: Task, poses: Array, group: Array) -> Array:
-    """All symmetric copies of poses ``(m, nq)`` under symmetries ``(n, 3, 3)``: ``(m n, nq)``, each
-    pose followed by its own."""
+    """Return all symmetric copies ``(m n, nq)`` of poses ``(m, nq)`` under symmetries ``(n, 3, 3)``; the
+    copies of a pose follow each other."""
     if len(group) == 1:
         return poses
     made = [turned_object(task.space, poses, R) for R in group]
@@ -24,12 +24,12 @@ def orbits(task: Task, poses: Array, group: Array) -> Array:
 
 
 def copied(task: Task, edges: Edges, group: Array) -> Edges:
-    """Edges out of poses, and their copies under each symmetry.
+    """Return edges and their copies under each symmetry.
 
     Args:
-        task: its object is turned.
-        edges: between nodes of :func:`orbits`.
-        group: ``(n, 3, 3)`` symmetries.
+        task: The task; its object is turned.
+        edges: Edges between nodes of :func:`orbits`.
+        group: Symmetries ``(n, 3, 3)``.
     """
     count = len(group)
     if count == 1:
@@ -45,5 +45,5 @@ def copied(task: Task, edges: Edges, group: Array) -> Edges:
 
 
 def _index(group: Array, R: Array) -> int:
-    """Which symmetry a rotation is."""
+    """Return the index of the symmetry that equals a rotation."""
     return int(np.einsum("nij,ij->n", group, R).argmax())

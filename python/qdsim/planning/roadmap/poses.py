@@ -1,4 +1,4 @@
-"""Resting poses of an object, distances between them, and positions of the waiting robot."""
+"""Resting poses of an object, distances between them, and poses of the waiting robot."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ from qdsim.planning.task.task import Task
 __all__ = ["away", "distances", "draw_poses", "nearest", "parked", "resting", "spread_out"]
 
 _CANDIDATES = 4
-"""Poses drawn for each one that is kept."""
+"""Number of poses that are drawn for each one that is kept."""
 _TRIES = 20
-"""Draws for one pose that is stable."""
+"""Largest number of draws for one stable pose."""
 
 
 def distances(task: Task, poses: Array, target: Target) -> Array:
-    """Distances ``(n,)`` of poses ``(n, nq)`` from another one or a goal, m; rotations are
+    """Compute the distances ``(n,)`` of poses ``(n, nq)`` from another pose or a goal, m; rotations are
     multiplied by the task's length."""
     difference = way_to(task.space, target, poses.T)
     return np.asarray(np.linalg.norm(task.space.scale(task.length)[:, None] * difference, axis=0))
 
 
 def nearest(task: Task, poses: Array, target: Target, count: int) -> tuple[list[int], Array]:
-    """The nearest poses, nearest first, and the distances of all ``(n,)``."""
+    """Return the indices of the nearest poses, nearest first, and the distances of all poses ``(n,)``."""
     away = distances(task, poses, target)
     return np.argsort(away, kind="stable")[:count].tolist(), away
 
 
 def away(task: Task, q: Array, pose: Array) -> float:
-    """Distance of the object from a pose, in tolerances of the task; at most 1 counts as arrived."""
+    """Compute the distance of the object from a pose, in tolerances of the task; at most 1 counts as arrived."""
     return task.in_tolerances(task.space.errors(q, pose))
 
 
 def resting(task: Task, q: Array) -> Array | None:
-    """``q`` with the object where it comes to rest by itself; None if it falls out of the scene."""
+    """Return ``q`` with the object where it comes to rest by itself; None if it falls out of the scene."""
     if is_stable(task.model, q, task.object, task.options):
         return q
     return landing(task.model, q, task.object, task.options)
 
 
 def parked(task: Task, q: Array, rng: np.random.Generator) -> Array | None:
-    """``q`` with the robot as at the task's start, or in a grasp if that is not free; None if there
-    is none.
+    """Return ``q`` with the robot in its pose at the task's start, or in a grasp if that pose is not free;
+    None if there is no free pose.
 
     Without a sampler of grasps, the robot's springs yield to the object at the task's start.
     """
@@ -66,7 +66,7 @@ def parked(task: Task, q: Array, rng: np.random.Generator) -> Array | None:
 
 
 def draw_pose(task: Task, rng: np.random.Generator) -> Array | None:
-    """A resting pose from the task's box with the robot parked ``(nq,)``; None if none was found."""
+    """Draw a resting pose from the task's box with the robot parked ``(nq,)``; None if none was found."""
     for _ in range(_TRIES):
         share = rng.random(task.space.size)
         drawn = task.with_object(task.start, task.lower + share * (task.upper - task.lower))
@@ -78,14 +78,14 @@ def draw_pose(task: Task, rng: np.random.Generator) -> Array | None:
 
 
 def draw_poses(task: Task, count: int, rng: np.random.Generator) -> Array:
-    """The given number of resting poses ``(n, nq)``, or those that were found."""
+    """Draw the given number of resting poses ``(n, nq)``; there are fewer if some were not found."""
     drawn = [draw_pose(task, rng) for _ in range(count)]
     return np.array([q for q in drawn if q is not None]).reshape(-1, task.model.nq)
 
 
 def spread_out(task: Task, count: int, rng: np.random.Generator) -> Array:
-    """The task's start if the object rests there, and poses that are far from each other, ``(n,
-    nq)``.
+    """Return poses ``(n, nq)`` that are far from each other, beginning with the task's start if the object
+    rests there.
 
     Each is the candidate that is farthest from the poses before it (Gonzalez 1985, "Clustering to
     minimize the maximum intercluster distance").

@@ -1,9 +1,9 @@
 """Roadmaps: resting poses of an object, joined by tested edges, and plans along them.
 
 Kavraki, Svestka, Latombe and Overmars 1996, "Probabilistic roadmaps for path planning in
-high-dimensional configuration spaces", on the object's resting poses, where the robot may regrasp
-(Simeon, Laumond, Cortes and Sahbani 2004, "Manipulation planning with probabilistic roadmaps"). An
-edge is a motion found by a search through contact, with the share of disturbed starts from which it
+high-dimensional configuration spaces". The nodes are resting poses of the object, at which the robot may
+regrasp (Simeon, Laumond, Cortes and Sahbani 2004, "Manipulation planning with probabilistic roadmaps").
+An edge is a motion found by a search through contact. It has the share of disturbed starts from which it
 arrived.
 """
 
@@ -55,8 +55,8 @@ class RoadmapPlan(Plan):
     """A plan along a roadmap.
 
     Attributes:
-        nodes: nodes of the roadmap on its path.
-        success: product of the success probabilities of its edges.
+        nodes: Nodes of the roadmap on its path.
+        success: Product of the success probabilities of its edges.
     """
 
     nodes: tuple[int, ...] = ()
@@ -67,11 +67,11 @@ class Roadmap:
     """Resting poses of an object, connected by tested motions; :func:`roadmap` makes one.
 
     Attributes:
-        task: the task; its goal is not used.
-        options: how the roadmap was built.
-        nodes: ``(n, nq)`` resting poses of the object, with the robot out of the way or in a grasp.
-        edges: between nodes, with commands and success rates.
-        ways: for each node, the edges out of it: target, cost (-log of the success) and number.
+        task: The task; its goal is not used.
+        options: How the roadmap was built.
+        nodes: Resting poses ``(n, nq)`` of the object, with the robot out of the way or in a grasp.
+        edges: Edges between nodes, with commands and success rates.
+        ways: For each node, the edges that begin at it: target, cost (-log of the success) and number.
     """
 
     def __init__(self, task: Task, options: RoadmapOptions, nodes: Array, edges: Edges) -> None:
@@ -85,16 +85,16 @@ class Roadmap:
 
     @property
     def radius(self) -> Array:
-        """``(n,)`` distance from each node up to which every tested start of its best edge arrived,
-        in tolerances; 0 for none."""
+        """Distance ``(n,)`` from each node up to which every tested start of its best edge arrived, in
+        tolerances; 0 if it has no edge."""
         found = np.zeros(len(self.nodes))
         np.maximum.at(found, self.edges.source, self.edges.radius)
         return found
 
     @property
     def reach(self) -> float:
-        """The longest edge, which is also the largest distance of a query from the nodes, m;
-        rotations times the task's length."""
+        """Length of the longest edge, which is also the largest distance of a query from the nodes, m;
+        rotations are multiplied by the task's length."""
         if self.edges.count == 0:
             return 0.0
         a, b = self.nodes[self.edges.source], self.nodes[self.edges.target]
@@ -107,19 +107,19 @@ class Roadmap:
     def query(self, start: ArrayLike, goal: ArrayLike, *, seed: int = 0) -> RoadmapPlan:
         """Find a plan along the path with the highest success probability.
 
-        A graph search gives the path. Its edges are replayed from the actual pose of the object,
-        and searches connect its ends with start and goal. If a leg fails, another path is taken
-        from there.
+        A graph search gives the path. Its edges are replayed from the actual pose of the object, and
+        searches connect its ends with start and goal. If a leg fails, another path is taken from the
+        end of the last successful leg.
 
         Args:
-            start: ``(nq,)`` configuration of robot and object, for example as measured.
-            goal: ``(nq,)``; only the object's entries matter. The task's ``goal_region`` around it
-                also counts.
-            seed: of the searches, >= 0.
+            start: Configuration ``(nq,)`` of robot and object, for example as measured.
+            goal: Configuration ``(nq,)``; only the object's entries matter. The task's
+                ``goal_region`` around it also counts.
+            seed: Seed of the searches, >= 0.
 
         Raises:
-            NotCoveredError: if no plan was found.
-            TypeError, ValueError: if an argument is invalid; the message names it.
+            NotCoveredError: No plan was found.
+            TypeError, ValueError: An argument is invalid; the message names it.
         """
         return self._asked(self._legs, start, self._checked_goal(goal), seed)
 
@@ -132,10 +132,10 @@ class Roadmap:
         (:func:`connect`). The function raises a `NotCoveredError` if there is no plan.
 
         Args:
-            goal: as for :meth:`query`.
+            goal: As for :meth:`query`.
 
         Raises:
-            TypeError, ValueError: if the argument is invalid; the message names it.
+            TypeError, ValueError: The argument is invalid; the message names it.
         """
         end, legs = self._checked_goal(goal), self._legs.for_execution()
         return lambda start, seed=0: self._asked(legs, start, end, seed)
@@ -151,7 +151,7 @@ class Roadmap:
         return self._made(walk, goal, forces=True)
 
     def _made(self, walk: Walk, end: Array, forces: bool = False) -> RoadmapPlan:
-        """The plan of a query that ends at its goal."""
+        """Walk to the goal of a query, and return its plan."""
         begin = walk.q
         walk.go()
         task = self.task.towards(end, start=begin, start_tolerance=np.inf)
@@ -166,19 +166,19 @@ class Roadmap:
         """Move the object of a plant to a goal along the path with the highest success probability,
         each leg in closed loop.
 
-        For objects that are turned in a hand. After a leg that does not arrive, a path is taken from the present pose.
-        Connections that failed are tried again once the object has moved by ``options.radius``.
+        This is for objects that are turned in a hand. After a leg that does not arrive, a new path is taken from the
+        present pose. Connections that failed are tried again once the object has moved by ``options.radius``.
 
         Args:
-            plant: the simulator or robot, at rest; it is moved.
-            goal, seed: as for :meth:`query`.
+            plant: The simulator or robot, at rest; it is moved.
+            goal, seed: As for :meth:`query`.
 
         Returns:
             Commands and measurements of every control period.
 
         Raises:
-            NotCoveredError: if the goal was not reached, or the object was lost.
-            TypeError, ValueError: if an argument is invalid; the message names it.
+            NotCoveredError: The goal was not reached, or the object was lost.
+            TypeError, ValueError: An argument is invalid; the message names it.
         """
         maker, end = self._driven(plant), self._checked_goal(goal)
         begin = np.asarray(self.task.model.normalize(plant.q))
@@ -186,7 +186,7 @@ class Roadmap:
         return self._made(Walk(self, maker, begin, end, integer("seed", seed, least=0)), end)
 
     def _driven(self, plant: World, trials: int | None = None) -> Driven:
-        """What makes legs in a plant."""
+        """Return the maker of legs in a plant."""
         if not isinstance(plant, World):
             raise TypeError(f"plant: expected a World, got {type(plant).__name__}")
         if not self._legs.turns:
@@ -195,18 +195,18 @@ class Roadmap:
         return Driven(self.task, options, plant)
 
     def certify(self, plant: World, trials: int = 3, *, seed: int = 0) -> Roadmap:
-        """The roadmap with the success that its edges have in a plant, in closed loop, in place of the model's.
+        """Return the roadmap with success rates that are measured in a plant, in closed loop.
 
-        For objects that are turned in a hand. Ways are then the likeliest ones in that plant. Edges that differ by
-        symmetries of the object are tried once for all of them.
+        This is for objects that are turned in a hand. Queries then use the paths with the highest success
+        probability in that plant. Of edges that differ only by symmetries of the object, one is tried for all.
 
         Args:
-            plant: a simulation; every trial begins anew in it, from a disturbed start.
-            trials: of each edge, >= 1.
-            seed: of the starts, >= 0.
+            plant: A simulation; every trial is started anew in it, from a disturbed start.
+            trials: Number of trials of each edge, >= 1.
+            seed: Seed of the starts, >= 0.
 
         Raises:
-            TypeError, ValueError: naming the argument and what was wrong.
+            TypeError, ValueError: An argument is invalid; the message names it.
         """
         maker = self._driven(plant, integer("trials", trials, least=1))
         rng = np.random.default_rng(integer("seed", seed, least=0))
@@ -217,12 +217,12 @@ class Roadmap:
         return Roadmap(self.task, self.options, self.nodes, edges)
 
     def coverage(self, count: int = 100, seed: int = 0) -> Coverage:
-        """Measure the share of random queries between resting poses in the task's box that are
-        answered by a plan.
+        """Measure the share of random queries between resting poses in the task's box for which a plan is
+        found.
 
         Args:
-            count: number of queries, >= 1.
-            seed: of the queries, >= 0.
+            count: Number of queries, >= 1.
+            seed: Seed of the queries, >= 0.
         """
         integer("count", count, least=1)
         integer("seed", seed, least=0)
@@ -256,14 +256,14 @@ class Roadmap:
         folder: str | Path | None = None,
         progress: bool = False,
     ) -> Roadmap:
-        """The roadmap with new nodes at goals that it does not cover, and edges to and from their
+        """Return the roadmap with new nodes at goals that it does not cover, and edges to and from their
         neighbours.
 
         Args:
-            goals: ``(n, nq)``; only the object's entries matter. If the object does not rest at a
-                goal, the node is the pose where it comes to rest; without such a pose the goal is
-                left out.
-            seed, executor, folder, progress: as for :func:`roadmap`.
+            goals: Configurations ``(n, nq)``; only the object's entries matter. If the object does not
+                rest at a goal, the node is the pose where it comes to rest; without such a pose the
+                goal is left out.
+            seed, executor, folder, progress: As for :func:`roadmap`.
         """
         rows = reals("goals", goals, (-1, self.task.model.nq))
         rng = np.random.default_rng(integer("seed", seed, least=0))
@@ -298,14 +298,14 @@ class Roadmap:
         commands in ``inputs`` (sum of steps, nu) and ``configurations`` (sum of steps + 1, nq).
 
         Args:
-            path: path of the file.
+            path: Path of the file.
 
         Raises:
-            OSError: if the file cannot be written.
+            OSError: The file cannot be written.
         """
         options = dataclasses.asdict(self.options)
         if self.options.search is not None:
-            # The search is part of the mark; a scheme of smoothing has no JSON.
+            # A smoothing scheme has no JSON form, so the header holds a hash of the settings of the search.
             options["search"] = hash_of(self.options.search)
         header = {"fingerprint": fingerprint(self.task, goal=False), "options": options}
         arrays = {"nodes": self.nodes, **self.edges.arrays()}
@@ -318,13 +318,13 @@ class Roadmap:
         """Read a roadmap written by :meth:`save`.
 
         Args:
-            path: path of the file.
-            task: the task of the roadmap; its goal is not used.
+            path: Path of the file.
+            task: The task of the roadmap; its goal is not used.
             search: ``RoadmapOptions.search`` of the roadmap, which files do not contain.
 
         Raises:
-            OSError: if the file cannot be read.
-            ValueError: if it is not a roadmap, is damaged, or belongs to another model or task; the
+            OSError: The file cannot be read.
+            ValueError: It is not a roadmap, is damaged, or belongs to another model or task; the
                 message names the file.
         """
         instance("task", task, Task)
@@ -361,24 +361,24 @@ def roadmap(
     """Build a roadmap between resting poses of a task's object, after Kavraki et al. 1996
     (probabilistic roadmaps).
 
-    Seeds belong to nodes: the roadmap is bitwise identical on one thread, on processes and on a
-    cluster.
+    Each node has its own seed, so the roadmap is bitwise identical on one thread, on several processes
+    and on a cluster.
 
     Args:
-        task: the task; its goal is not used.
-        options: settings; None: the defaults.
-        nodes: ``(n, nq)`` poses of the object to begin with, in place of ``options.nodes`` random
+        task: The task; its goal is not used.
+        options: Settings; None: the defaults.
+        nodes: Poses ``(n, nq)`` of the object to begin with, in place of ``options.nodes`` random
             ones.
-        seed: of poses and searches, >= 0.
-        executor: an executor of `concurrent.futures`, or a function that makes one (see
+        seed: Seed of poses and searches, >= 0.
+        executor: An executor of `concurrent.futures`, or a function that makes one (see
             :func:`qdsim.parallel.run`).
-        folder: folder in which finished nodes are saved and from which they are read, so that
+        folder: Folder in which finished nodes are saved and from which they are read, so that
             nothing is lost at Ctrl-C.
-        progress: show a bar.
+        progress: Whether to show a progress bar.
 
     Raises:
-        TypeError, ValueError: if an argument is invalid; the message names it.
-        WorkError: if a worker failed; the results of the others are in the folder.
+        TypeError, ValueError: An argument is invalid; the message names it.
+        WorkError: A worker failed; the results of the others are in the folder.
     """
     instance("task", task, Task)
     chosen = instance("options", options, RoadmapOptions, or_none=True) or RoadmapOptions()
@@ -398,7 +398,7 @@ def roadmap(
 
 
 def _given(task: Task, rows: Array, rng: np.random.Generator) -> Array:
-    """The nodes that a caller gives, at rest."""
+    """Return the nodes that a caller gives, with the object at rest and the robot parked."""
     poses = []
     for k, row in enumerate(rows):
         rests = resting(task, row)
@@ -412,7 +412,7 @@ def _given(task: Task, rows: Array, rng: np.random.Generator) -> Array:
 
 
 def _pairs(task: Task, nodes: Array, neighbours: int) -> list[tuple[int, list[int]]]:
-    """Each node and those that it is joined with: its nearest ones, and those that it is one of the nearest of."""
+    """Return each node with those to which it is joined: its nearest ones, and those of which it is a nearest one."""
     joined_with: list[set[int]] = [set() for _ in nodes]
     for a, q in enumerate(nodes):
         order, gaps = nearest(task, nodes, q, len(nodes))
@@ -424,7 +424,7 @@ def _pairs(task: Task, nodes: Array, neighbours: int) -> list[tuple[int, list[in
 
 
 def _with_ties(gaps: Array, count: int) -> int:
-    """How many of sorted distances are no greater than the ``count``-th."""
+    """Count the sorted distances that are no greater than the ``count``-th."""
     last = gaps[min(count, len(gaps)) - 1] if len(gaps) else 0.0
     return int(np.count_nonzero(gaps <= last * (1.0 + 1e-9)))
 
@@ -439,7 +439,7 @@ def _find(
     folder: str | Path | None,
     progress: bool,
 ) -> Edges:
-    """The edges from each node to those that it is joined with."""
+    """Find the edges from each node to those to which it is joined."""
     items = [
         (task, options, nodes, source, targets, seed_of(seed, source)) for source, targets in joins
     ]
@@ -456,7 +456,7 @@ def _find(
 
 
 def _content(archive: Archive, task: Task) -> tuple[Array, Edges]:
-    """Nodes and edges of an open file."""
+    """Read nodes and edges of an open file."""
     nq, nu = task.model.nq, task.model.nu
     nodes = archive.array("nodes", np.float64, None, nq)
     table = {"segments": archive.counts("segments")}

@@ -16,14 +16,13 @@ class RoadmapOptions:
     """Settings of :func:`qdsim.planning.roadmap`.
 
     Attributes:
-        nodes: number of resting poses of the object at the beginning, drawn from the task's box.
-        neighbours: number of nearest nodes with which each node, and each end of a query, is
-            joined.
-        trials: number of disturbed starts of each edge.
-        radius: largest distance of these starts from the edge's node, and of an edge's end from its
+        nodes: Number of resting poses of the object at the beginning, drawn from the task's box.
+        neighbours: Number of nearest nodes to which each node, and each end of a query, is joined.
+        trials: Number of disturbed starts of each edge.
+        radius: Largest distance of these starts from the edge's node, and of an edge's end from its
             node, in tolerances of the task, >= 1.
-        attempts: number of failed connections after which a query gives up.
-        search: settings of one connection; None: the task's planner with at most 200 nodes and 4000
+        attempts: Number of failed connections after which a query gives up.
+        search: Settings of one connection; None: the task's planner with at most 200 nodes and 4000
             steps.
     """
 
@@ -41,9 +40,9 @@ class RoadmapOptions:
         instance("search", self.search, RRTOptions, or_none=True)
 
     def replace(self, **changes: Any) -> RoadmapOptions:
-        """The same options with some changed.
+        """Return the same options with some changed.
 
         Args:
-            **changes: fields and their new values.
+            **changes: Fields and their new values.
         """
         return dataclasses.replace(self, **changes)

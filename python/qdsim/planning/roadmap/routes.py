@@ -14,12 +14,12 @@ def cheapest(
     ways: Sequence[Sequence[tuple[int, float, int]]],
     exits: Mapping[int, float],
 ) -> list[tuple[int, int]] | None:
-    """The cheapest path from an entry to an exit.
+    """Find the cheapest path from an entry to an exit.
 
     Args:
-        entries: cost of reaching a node from outside.
-        ways: for each node, the targets of its edges, their costs >= 0 and their numbers.
-        exits: cost of reaching the goal from a node.
+        entries: Cost of reaching each entry node from outside.
+        ways: For each node, the targets of its edges, their costs >= 0 and their numbers.
+        exits: Cost of reaching the goal from each exit node.
 
     Returns:
         Nodes, each with the number of the edge that leads to it (-1 for the first); None if there

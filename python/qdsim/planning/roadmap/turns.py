@@ -1,10 +1,10 @@
 """Turning an object in a hand to a resting pose, and releasing it there.
 
-Fingers that return to their start directly would drag the object along. They release it in three
-steps. First the springs are relaxed, so that nothing presses. Then the fingers leave along the
-normals of near contacts, all at once, until they are one length of the object away or can move no
-farther. Finally they return to the robot's start, and approach it on the reverse of the path on
-which they would leave the object from there.
+If the fingers returned to their start directly, they would drag the object along. They release it in three
+steps. First the springs are relaxed, so that nothing presses. Then the fingers leave along the normals of
+near contacts, all at once, until they are one length of the object away or can move no farther. Finally
+they return to the robot's start, along the reverse of the path on which they would leave the object from
+there.
 """
 
 from __future__ import annotations
@@ -28,53 +28,53 @@ from qdsim.planning.tracking.preset import dexterous, in_space
 __all__ = ["Moved", "by_turns", "let_go", "turn"]
 
 PERIODS = 60
-"""Control periods in which an object has to come to a pose."""
+"""Largest number of control periods in which an object is turned to a pose."""
 _HELD = 2
-"""Periods in which it is held there."""
+"""Number of periods for which the object is held there."""
 _PATIENCE = 10
-"""Periods without coming nearer after which an object without inertia will not come. Most that was seen of those that
-came is eight."""
+"""Number of periods without progress after which an object without inertia is given up. Among successful turns the
+longest such time was eight periods."""
 _FADE = 3
-"""Periods in which the springs come to their joints."""
+"""Number of periods in which the springs are relaxed to the positions of their joints."""
 _SPEED, _JOINTS = 0.03, 2.0
-"""m/s, with which fingers leave, and rad/s (m/s) of the fastest joint."""
+"""Speed with which fingers leave, m/s, and of the fastest joint, rad/s or m/s."""
 _LEAVING = 20
-"""Periods that leaving may take,"""
+"""Largest number of periods for leaving the object."""
 _STUCK = 1e-3
-"""and the motion (rad, m) of the fastest joint in one of them below which no joint can go on."""
+"""Motion of the fastest joint in one period, rad or m, below which the fingers can move no farther."""
 
 
 class Moved(Protocol):
-    """The model or a plant."""
+    """The model or a plant, moved by commands."""
 
     @property
     def q(self) -> Array:
-        """``(nq,)`` where everything is."""
+        """The configuration ``(nq,)``."""
         ...
 
     @property
     def coasts(self) -> bool:
-        """Whether it may move on after a command: has inertia."""
+        """Whether the object has inertia, so that it moves on after a command."""
         ...
 
 
 def by_turns(task: Task) -> bool:
-    """Whether iMPC turns objects between fingers: they lie in a hand, and there is no sampler of
+    """Return whether iMPC turns objects between fingers: they lie in a hand, and there is no sampler of
     grasps."""
     return task.sampler is None and in_space(task)
 
 
 def turn(task: Task, world: Moved, leave: bool) -> Iterator[Array]:
-    """Commands (nu,), one per control period, that bring the object to the task's goal.
+    """Yield commands (nu,), one per control period, that bring the object to the task's goal.
 
-    They end once the object is held there. An object without inertia is given up where it comes no nearer, and needs
-    no holding where the robot does not leave it.
+    They end once the object is held there. An object without inertia is given up if it comes no nearer, and need not
+    be held if the robot does not leave it.
 
     Args:
-        task: the task.
-        world: moves by each command before the next one is requested.
-        leave: whether to release the object at the goal. Elsewhere the fingers keep holding it, or
-            it would fall.
+        task: The task.
+        world: Moves by each command before the next one is requested.
+        leave: Whether to release the object at the goal. At other poses the fingers keep holding it, because it would
+            fall.
     """
     loop = Mpc(task, (task.impc or dexterous(task)).replace(h=task.options.h))
     held, since, least = 0, 0, math.inf
@@ -93,8 +93,8 @@ def turn(task: Task, world: Moved, leave: bool) -> Iterator[Array]:
 
 
 def let_go(task: Task, world: Moved, u: Array) -> Iterator[Array]:
-    """Commands (nu,) from ``u`` on, after which no finger touches the object and the robot is at
-    the task's start."""
+    """Yield commands (nu,) that follow the command ``u``, and after which no finger touches the object and the
+    robot is at the task's start."""
     model, period = task.model, task.options.h
     for k in range(_FADE):
         u = u + (np.asarray(model.command_from(world.q)) - u) / (_FADE - k)
@@ -114,7 +114,7 @@ def let_go(task: Task, world: Moved, u: Array) -> Iterator[Array]:
 
 
 def _opened(task: Task, q: Array) -> list[Array]:
-    """Commands (nu,) by which the fingers would leave the object from where the robot starts."""
+    """Return commands (nu,) with which the fingers would leave the object from the robot's start."""
     model, here = task.model, np.array(q)
     own = robot_q(model)
     here[own] = task.start[own]
@@ -130,8 +130,10 @@ def _opened(task: Task, q: Array) -> list[Array]:
 
 
 def _away(task: Task, q: Array, u: Array, way: float) -> Array:
-    """The change ``(nu,)`` of a command that takes all points near the object away from it by ``way`` along the
-    normals; zero where there are none within the object's length."""
+    """Compute the change ``(nu,)`` of a command that moves all points near the object away from it by ``way``.
+
+    The points move along the normals. The change is zero if no point is within the object's length.
+    """
     model = task.model
     names, robot = model.body_names, robot_bodies(model)
     rows = []

@@ -1,4 +1,4 @@
-"""One query of a roadmap: edges of the likeliest way, and connections at its ends."""
+"""One query of a roadmap: edges of the path with the highest success probability, and connections at its ends."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from qdsim.planning.task.task import Task
 __all__ = ["NotCoveredError", "Walk"]
 
 _NEAREST = 1.1
-"""Times the distance from the goal to the nearest node, from where a turn in the hand is tried straight to it."""
+"""A turn straight to the goal is tried if the object is at most this many times as far from it as the nearest node."""
 
 
 class NotCoveredError(RuntimeError):
     """A roadmap has no plan for a query; the message gives the remaining distance.
 
     Attributes:
-        q: ``(nq,)`` end of the last successful leg.
+        q: End ``(nq,)`` of the last successful leg.
     """
 
     def __init__(self, said: str, q: Array) -> None:
@@ -33,7 +33,7 @@ class NotCoveredError(RuntimeError):
 
 
 class Net(Protocol):
-    """What a query needs of a roadmap."""
+    """The parts of a roadmap that a query uses."""
 
     task: Task
     options: RoadmapOptions
@@ -43,7 +43,7 @@ class Net(Protocol):
 
     @property
     def reach(self) -> float:
-        """m, the largest distance of a query from the nodes."""
+        """Largest distance of a query from the nodes, m."""
         ...
 
 
@@ -51,10 +51,10 @@ class Walk:
     """One query: legs from the start to the goal.
 
     Args:
-        net: the roadmap.
-        maker: of the legs.
-        start, goal: ``(nq,)``.
-        seed: of the searches.
+        net: The roadmap.
+        maker: Makes the legs.
+        start, goal: Configurations ``(nq,)``.
+        seed: Seed of the searches.
     """
 
     def __init__(
@@ -73,18 +73,18 @@ class Walk:
         self.legs = [still(start, self.task.model.nu)]
         self.passed: list[int] = []
         self.success = 1.0
-        self._node: int | None = None  # where the last leg ended
+        self._node: int | None = None  # node at which the last leg ended
         self._banned: set[tuple[int | None, int | None]] = set()
-        self._since = start  # where the object was when these began to fail
+        self._since = start  # configuration when the connections in _banned began to fail
         self._failures = self._searches = 0
 
     @property
     def q(self) -> Array:
-        """Where the last leg ended ``(nq,)``."""
+        """End ``(nq,)`` of the last leg."""
         return self.legs[-1].end
 
     def go(self) -> None:
-        """Legs to the goal, or a NotCoveredError."""
+        """Make legs to the goal, or raise NotCoveredError."""
         exits, gap = self._near(self.goals)
         reach = self.map.reach
         if gap > reach and self._from_here() > reach:
@@ -109,20 +109,20 @@ class Walk:
         return float(distances(self.task, self.q[None], self.goals)[0])
 
     def _direct(self, reach: float) -> bool:
-        """Whether the goal is near enough to be tried at once; it is then."""
+        """Try the goal at once if it is near enough; return whether it was tried."""
         if self._from_here() > reach or (self._node, None) in self._banned:
             return False
         self._advance(None, -1)
         return True
 
     def _near(self, target: Target) -> tuple[dict[int, float], float]:
-        """Nodes near a pose with the cost of a connection, and the distance of the nearest."""
+        """Return the nodes near a pose with the cost of a connection to each, and the distance of the nearest."""
         near, gaps = nearest(self.task, self.map.nodes, target, self.options.neighbours)
         unit = max(self.map.reach, 1e-12)
         return {k: float(gaps[k]) / unit for k in near}, float(gaps[near[0]])
 
     def _way(self, exits: dict[int, float]) -> list[tuple[int, int]] | None:
-        """The likeliest way from here through what did not fail yet."""
+        """Return the path with the highest success probability from here, without connections that have failed."""
         entries = {
             k: cost for k, cost in self._near(self.q)[0].items() if (None, k) not in self._banned
         }
@@ -136,10 +136,10 @@ class Walk:
         return cheapest(entries, ways, left)
 
     def _advance(self, node: int | None, edge: int) -> bool:
-        """One leg: along an edge, or by a search where there is none; to the goal where there is no node."""
+        """Make one leg, along an edge or by a search; the leg leads to the goal if ``node`` is None."""
         legs, region = self._maker, self.task.goal_region if node is None else None
         if node is not None and len(self.legs) == 1 and self._arrived(node):
-            return self._pass(node)  # it starts there
+            return self._pass(node)  # the query starts at this node
         pose = self.goals.goal if node is None else self.map.nodes[node]
         self._searches += 1
         seed = seed_of(self.seed, self._searches)
@@ -152,7 +152,7 @@ class Walk:
         if leg is None or not self._arrived(node):
             self._failures += 1
             self._banned.add((self._node if edge >= 0 or node is None else None, node))
-            if leg is not None:  # only a plant's: it may have moved the object
+            if leg is not None:  # only in a plant, where a failed leg may have moved the object
                 self._node = None
                 if away(self.task, self.q, self._since) > self.options.radius:
                     self._banned, self._since = set(), self.q
@@ -162,7 +162,7 @@ class Walk:
         return self._pass(node)
 
     def _pass(self, node: int | None) -> bool:
-        """The object is at a node, or the goal."""
+        """Record that the object is at a node, or at the goal."""
         if node is not None:
             self.passed.append(node)
             self._banned = {pair for pair in self._banned if pair[0] is not None}
@@ -171,7 +171,7 @@ class Walk:
         return True
 
     def _arrived(self, node: int | None) -> bool:
-        """Whether the last leg ended where it should, at a node or the goal."""
+        """Return whether the last leg ended at its aim, a node or the goal."""
         if node is None:
             return self.task.in_tolerances(self.goals.errors(self.q)) <= self._maker.within
         return away(self.task, self.q, self.map.nodes[node]) <= self.options.radius
