@@ -169,7 +169,7 @@ class Controllers:
                 yield Choice(_name(one), steering, predicted if predicted >= 0.0 else math.inf)
 
     def _steering(self, one: object, track: Track) -> Steering | None:
-        """Return a named controller or a function of the user; None if the plan or the hand that it needs is missing."""
+        """Return a named controller or a function of the user; None if it needs a missing plan or hand."""
         along = track.schedule is not None
         if callable(one):
             return Given(one, self._pace.control_period)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Plant", "second_order"]
 
 STILL = 1e-4
-"""Speed below which the friction of a plane that is not part of the model is viscous, and objects count as resting, m/s."""
+"""Speed below which objects count as resting, and the friction of a plane outside the model is viscous, m/s."""
 
 
 def second_order(

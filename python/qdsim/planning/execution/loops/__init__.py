@@ -1,1 +1,1 @@
-"""What closes the loop of an execution: each loop yields commands, the execution alone advances the plant."""
+"""Loops of an execution, open or closed: each loop yields commands; only the execution advances the plant."""

@@ -29,17 +29,17 @@ from qdsim.planning.tracking.preset import stiff_kappa
 __all__ = ["Follower", "follow_options", "follow_task", "follower_of", "spring_reach"]
 
 SOFT = 300.0
-"""1/J, smoothing for what lies on a plane that is not part of the model."""
+"""Smoothing for objects on a plane that is not part of the model, 1/J."""
 GRASP = 10.0
-"""Weight of a finger's distance from its planned place beside the object's from its own, where gravity pulls it."""
+"""Weight of a finger's deviation from its planned position, relative to the weight of the object's, under gravity."""
 PRESS, PRESS_ON_A_PLANE = 2.0, 8.0
-"""Times the object's weight, that springs press with at most; what slides on a plane does not shoot away."""
+"""Largest forces of springs, in weights of the object; they may be larger for objects that slide on a plane."""
 GAIN = 0.1
-"""Of the errors' sum, per control period."""
+"""Gain of the sum of errors, per control period."""
 
 
 def follower_of(plan: Plan, plant: World, options: TransferOptions) -> Follower:
-    """The follower of a plan in its world, with bounded spring forces."""
+    """Return the follower of a plan in its world, with bounded spring forces."""
     model = plant.model
     task = follow_task(plan, model, options, _drift(plan, model, options))
     length = plan.position_tolerance / plan.rotation_tolerance
@@ -59,7 +59,7 @@ def follower_of(plan: Plan, plant: World, options: TransferOptions) -> Follower:
 
 
 def _drift(plan: Plan, model: Model, options: TransferOptions) -> float:
-    """How fast the plan has the object go, m/s, on average over its way."""
+    """Compute the mean speed of the object along the plan's path, m/s."""
     space = ObjectSpace(model, plan.object)
     way: list[float] = []
     spans: list[float] = []
@@ -73,12 +73,12 @@ def _drift(plan: Plan, model: Model, options: TransferOptions) -> float:
 
 
 def follow_task(plan: Plan, model: Model, world: TransferOptions, drift: float) -> Task:
-    """The task of following a plan, with the resistance that the object has in the world.
+    """Return the task of following a plan, with the resistance that the object has in the world.
 
     Args:
-        plan, model: the plan and its model.
-        world: the simulator.
-        drift: typical speed of the object, m/s. ``epsilon`` is chosen so that the step's
+        plan, model: The plan and its model.
+        world: The options of the simulator.
+        drift: Typical speed of the object, m/s. ``epsilon`` is chosen so that the step's
             resistance, ``epsilon M / h^2`` times the displacement, equals the friction and damping
             of the world at this speed.
     """
@@ -108,15 +108,15 @@ def follow_task(plan: Plan, model: Model, world: TransferOptions, drift: float) 
 
 
 def follow_options(task: Task, h: float, reach: Array) -> ImpcOptions:
-    """Settings for following a plan, ten control periods ahead.
+    """Return settings for following a plan, ten control periods ahead.
 
-    Errors have the weight 10 per squared ``task.length`` and squared radian, a hundred times that
-    at the end of the horizon. For an object on a plane that is not part of the model, the robot's
-    deviation from its plan and changes of the command have the weight 1 per squared unit. If
-    gravity acts on the object, the smoothed model must be stiff (:func:`stiff_kappa`), because soft
-    contacts carry the object at a distance; and the robot has to keep the planned grasp, because a
-    smoothed model does not know the benefit of a grip: the deviation of a finger then has ten times
-    the weight of the object's, and changes of its command the same.
+    Errors have the weight 10 per squared ``task.length`` and per squared radian, and a hundred times
+    that at the end of the horizon. For an object on a plane that is not part of the model, the robot's
+    deviation from its plan and changes of the command have the weight 1 per squared unit. If gravity
+    acts on the object, the smoothed model must be stiff (:func:`stiff_kappa`), because soft contacts
+    carry the object at a distance. The robot then also has to keep the planned grasp, because a
+    smoothed model does not know the benefit of a grip: the deviation of a finger has ten times the
+    weight of the object's, and changes of its command have the same weight.
     """
     model, space = task.model, task.space
     scale = space.scale(task.length) / task.length
@@ -149,8 +149,8 @@ def follow_options(task: Task, h: float, reach: Array) -> ImpcOptions:
 
 
 def spring_reach(model: Model, q: Array, force: float) -> Array:
-    """Largest distance ``(nu,)`` of commands from the robot for which no spring force exceeds a
-    limit (N).
+    """Compute the largest distance ``(nu,)`` of commands from the robot for which no spring force exceeds
+    a limit (N).
 
     The lever of an actuator is its longest one in the configuration, over the centres of all
     geometries.
@@ -161,13 +161,13 @@ def spring_reach(model: Model, q: Array, force: float) -> Array:
 
 
 def trail(world: World, q: Array, speed: float) -> Array:
-    """How far joints lag behind commands ``(nu,)`` that move the robot's links with a speed, m/s."""
+    """Compute the lag ``(nu,)`` of joints behind commands that move the robot's links with a speed, m/s."""
     return world.lag * speed / strides(world.model, q)
 
 
 def planned_reach(plan: Plan, model: Model) -> Array:
-    """Largest distance ``(nu,)`` of the plan's commands from the robot's positions before and after
-    each step."""
+    """Compute the largest distance ``(nu,)`` of the plan's commands from the robot's positions before and
+    after each step."""
     most = np.zeros(model.nu)
     for segment in plan.segments:
         robot = np.array([model.command_from(q) for q in segment.configurations])
@@ -185,8 +185,8 @@ class Follower:
     reference.
 
     Args:
-        task: from :func:`follow_task`.
-        options: of the optimiser; ``h`` is the control period.
+        task: The task, from :func:`follow_task`.
+        options: Options of the optimiser; ``h`` is the control period.
     """
 
     def __init__(self, task: Task, options: ImpcOptions) -> None:
@@ -201,17 +201,17 @@ class Follower:
         self._asked_more = np.zeros(space.size)
 
     def begin(self, schedule: Schedule) -> None:
-        """Start a segment; its commands are the first guess."""
+        """Start a segment; its commands are the initial guess."""
         steps = 1 + np.arange(self.options.horizon)
         self.mpc.reset(np.array([schedule.command(t) for t in steps * self.period]))
         self.schedule = schedule
         self._asked_more = np.zeros(self.task.space.size)
 
     def command(self, q: Array, time: float, u_last: Array) -> tuple[Array, bool]:
-        """The command for the end of the period that begins at ``time``, and whether a step failed."""
+        """Return the command for the end of the period that begins at ``time``, and whether a step failed."""
         ahead = time + self.period * np.arange(self.options.horizon + 1)
         reference = np.array([self.schedule.configuration(t) for t in ahead])
-        if time >= self.schedule.duration:  # before, the sum would make up for a lag and overshoot
+        if time >= self.schedule.duration:  # earlier, the sum would cause overshoot
             error = self.task.space.difference(self.schedule.segment.end, q)
             self._asked_more = np.clip(self._asked_more + GAIN * error, -self._most, self._most)
         shift = np.zeros(self.task.model.nv)

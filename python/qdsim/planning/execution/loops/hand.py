@@ -1,4 +1,4 @@
-"""A hand that holds an object by a grip: close, follow a path, release, move to the next grasp."""
+"""A hand that holds an object by a grip: it closes, follows a path, releases, and moves to the next grasp."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ __all__ = ["LEAVING", "Hand"]
 LEAVING = MotionOptions(
     clearance=3e-3, speed=2.0, acceleration=None, penetration=5e-3, time_limit=2.0
 )
-"""Motions between grasps; fingers that are nearer to the object than the clearance come compliantly."""
+"""Settings of motions between grasps; fingers approach the object compliantly within the clearance."""
 _TRAIL = 0.05
-"""rad, that joints trail their springs between grasps at most, for their damping."""
+"""Largest lag of joints behind their springs between grasps, because of damping, rad."""
 
 
 class Hand:
     """Yields the commands of a grip, one control period at a time.
 
     Args:
-        world: the interface of the simulator for loops.
-        grip: the control law; its period is the control period.
-        options: time step, settling.
+        world: The interface of the simulator for loops.
+        grip: The control law; its period is the control period.
+        options: Time step and settling time.
     """
 
     def __init__(self, world: World, grip: Grip, options: TransferOptions) -> None:
@@ -47,7 +47,7 @@ class Hand:
         self.model, self.space = world.model, world.space
         self.period = grip.options.period
         self._count = max(1, round(self.period / options.timestep))
-        # periods in which fingers come to the object, or it to what carries it
+        # control periods for fingers to reach the object, or for the object to reach its support
         self._approach = self._periods(grip.options.reach / LANDING)
         self.u = np.zeros(self.model.nu)
         self._creep = np.zeros(self.space.size)
@@ -60,19 +60,19 @@ class Hand:
         self._before = np.array(q)
 
     def _periods(self, seconds: float) -> int:
-        """Control periods in some seconds, one at least."""
+        """Convert seconds to control periods, at least one."""
         return max(1, round(seconds / self.period))
 
     def _told(self, q: Array, way: Array, **how: Any) -> GripStep:
-        """The grip's command, of joints that trail their springs, for an object that its support resists."""
+        """Return the grip's command, with the lag of the joints and the friction of the object's support."""
         load = self.world.support_load(way)
         return self.grip.command(q, way, load=load, lag=self.world.lag, **how)
 
     def _keep(self, pose: Array, feed: Array | None = None, **how: Any) -> Commands[None]:
-        """A period in which the grip holds the object at its pose in ``pose``, but for a displacement ``feed`` of it.
+        """Hold the object at its pose in ``pose`` for one period, moved by the displacement ``feed``.
 
-        Soft contacts creep under what they bear: an object held still moves on. By as much as it has gone astray in
-        the last periods it is carried against that.
+        Soft contacts creep under their forces, so that a held object drifts. The drift of the last periods is
+        compensated by an opposite displacement.
         """
         q, grip = self.world.q, self.grip
         way = grip.towards(q, pose, self.period) - self._creep
@@ -88,7 +88,7 @@ class Hand:
         self._creep = np.clip(self._creep, -most, most)
 
     def _reach(self, u: Array) -> Commands[None]:
-        """A control period, in which the command goes straight to ``u``, or as far as its bounds allow."""
+        """Move the command linearly to ``u`` in one control period, within its bounds."""
         u = self.world.within(u)
         self._before = self.world.q
         for k in range(1, self._count + 1):
@@ -114,7 +114,7 @@ class Hand:
         return False
 
     def apart(self, q: Array, options: Options) -> Array:
-        """``q`` (nq,) without penetrations, which stiff models would resolve at decimetres per
+        """Return ``q`` (nq,) without penetrations, which stiff models would resolve at decimetres per
         second."""
         model, q = self.model, np.array(self.model.normalize(q))
         out = np.zeros(model.nv)
@@ -127,10 +127,10 @@ class Hand:
         """Move the object along a segment's path, and hold it at the end.
 
         Args:
-            schedule: the segment as a function of time.
-            record: measures the execution.
-            settle: time at the end, s.
-            give_up: whether to stop if the grip is bad; else the object is held in place.
+            schedule: The segment as a function of time.
+            record: Measures the execution.
+            settle: Time at the end, s.
+            give_up: Whether to stop if the grip is bad; else the object is held in place.
         """
         bad, time, frozen, end = 0, 0.0, None, schedule.duration + settle
         while time <= end + 1e-9:
@@ -157,9 +157,9 @@ class Hand:
     def hold(self, goal: Array, seconds: float, fingers: int) -> Commands[bool]:
         """Keep the object at its pose in ``goal``; return whether enough fingers held it.
 
-        On creeping contacts, fingers drift over the object and slip off one by one. If something
-        else supports the object, the remaining fingers should set it down, so this function returns
-        then; otherwise they keep holding it.
+        On creeping contacts, fingers drift over the object and slip off one by one. If something else
+        supports the object, this function then returns, so that the remaining fingers can set the object
+        down; otherwise they keep holding it.
         """
         for _ in range(round(seconds / self.period)):
             q = self.world.q
@@ -180,20 +180,20 @@ class Hand:
         return False
 
     def _is_still(self, before: Array, periods: int) -> bool:
-        """Whether the object has moved, since it was where it is in ``before``, as slowly as what rests."""
+        """Return whether the object has moved since ``before`` no faster than an object at rest."""
         shift, turn = self.space.errors(self.world.q, before)
         share = periods * self.period / FALL
         return shift <= share * STILL_POSITION and turn <= share * STILL_ROTATION
 
     def _slacken(self, periods: int) -> Commands[None]:
-        """Springs follow the joints and pull at nothing."""
+        """Let the springs follow the joints, so that they exert no forces."""
         for _ in range(periods):
             yield from self._reach(np.asarray(self.model.command_from(self.world.q)))
 
     def _set_down(self) -> Commands[None]:
-        """Lower the object to what carries it, let the preload fade, then the springs follow.
+        """Lower the object to its support, reduce the preload, and let the springs follow the joints.
 
-        On the way it is kept from going aside: soft contacts creep under the fingers' forces.
+        Meanwhile the object is kept from drifting aside, because soft contacts creep under the fingers' forces.
         """
         pose = self.world.q
         self._creep[:] = 0.0
@@ -219,7 +219,7 @@ class Hand:
         """Move the fingers near a grasp of the object; return whether a motion was found.
 
         Raises:
-            ImportError: if the straight line is blocked and OMPL is not installed.
+            ImportError: The straight line is blocked, and OMPL is not installed.
         """
         q = np.array(self.model.normalize(self.world.q))
         target = np.array(grasp)
@@ -234,7 +234,7 @@ class Hand:
         time, end = 0.0, self._arrival(motion)
         last = np.asarray(self.model.command_from(motion.at(0.0)))
         while time < end:
-            # out of contact slowly
+            # fingers leave the contact slowly
             time += self.period * min(1.0, 0.1 + 4.0 * time)
             u = np.asarray(self.model.command_from(motion.at(min(time, end))))
             yield from self._reach(u + self.world.lag / self.period * (u - last))
@@ -246,7 +246,7 @@ class Hand:
         return True
 
     def _arrival(self, motion: Motion) -> float:
-        """When the last approach to contact begins."""
+        """Return the time at which the last approach to contact begins."""
         robot = self.grip.fingers_within
         k = len(motion.times) - 1
         while k > 1 and robot(motion.configurations[k], 0.8 * LEAVING.clearance):

@@ -16,18 +16,18 @@ __all__ = ["FAULTS", "LOOK", "Commands", "Outcome", "Record", "Sample", "World",
 T = TypeVar("T")
 
 LOOK = 0.01
-"""s between looks at where everything is: what is kept of a segment, and what is compared with its plan."""
+"""Time between measurements of the state, which are recorded and compared with the plan, s."""
 FAULTS = 5
-"""Periods in a row in which a controller may have no answer, or fingers no hold."""
+"""Number of periods in a row in which a controller may fail, or the fingers may not hold."""
 
 Commands: TypeAlias = Generator[Array, None, T]
-"""Yields the command ``(nu,)`` of one time step after the other; in between the plant has moved."""
+"""Yields the command ``(nu,)`` of each time step; the plant advances between two commands."""
 
 Outcome = Literal["followed", "missed", "given up", "no grip", "not begun", "lost"]
 
 
 class World(Protocol):
-    """The plant as loops see it; they do not advance it."""
+    """The plant as loops see it; they cannot advance it."""
 
     model: Model
     space: ObjectSpace
@@ -46,11 +46,11 @@ class World(Protocol):
         ...
 
     def within(self, u: Array) -> Array:
-        """A command ``(nu,)`` clipped to its bounds."""
+        """Return a command ``(nu,)`` clipped to its bounds."""
         ...
 
     def support_load(self, way: Array) -> Array | None:
-        """Friction ``(size,)`` of a support on an object that moves along ``way``; None without
+        """Return the friction ``(size,)`` of a support on an object that moves along ``way``; None without
         friction."""
         ...
 
@@ -68,11 +68,11 @@ class Record:
     """Measurements along a segment, taken when its loop asks for them.
 
     Args:
-        world: the plant.
+        world: The plant.
 
     Attributes:
-        samples: the measurements.
-        failures: number of periods in which the controller failed.
+        samples: The measurements.
+        failures: Number of periods in which the controller failed.
     """
 
     def __init__(self, world: World) -> None:

@@ -1,5 +1,5 @@
-"""Moves an object along an edge with one controller, until it arrives or makes no progress, or by
-the clock."""
+"""Motion of an object along an edge with one controller, until it arrives or makes no progress, or for a
+given time."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from qdsim.planning.tracking.arrival import LEFT, PERIODS, Arrival
 __all__ = ["along", "pursue"]
 
 ASTRAY = 10.0
-"""Tolerances, that an object may be off its way: in motion it lags."""
+"""Largest distance of the object from its planned pose, in tolerances; a moving object lags."""
 TIPS = 0.2
-"""rad, by which an object may tip beyond its plan: twice as far as the pushes of a search tip it. Let go, it falls back."""
+"""Largest angle, rad, by which an object may tip beyond its plan: twice that of a search. Released, it falls back."""
 NEARER = 0.05
-"""Tolerances, that count as progress."""
+"""Smallest approach that counts as progress, in tolerances."""
 
 
 def pursue(
@@ -36,18 +36,18 @@ def pursue(
     """Move the object along an edge until it arrives or makes no progress.
 
     Args:
-        world: the plant.
-        track: the edge, and the progress along it.
-        steering: the controller, already started.
-        record: measures the execution.
-        arrival: reports when the goal is reached.
-        u: ``(nu,)`` the present command.
-        stall: time without progress after which the attempt ends, s.
-        settle: the same at the end of a segment, after its last command, s.
+        world: The plant.
+        track: The edge, and the progress along it.
+        steering: The controller, already started.
+        record: Measures the execution.
+        arrival: Reports when the goal is reached.
+        u: The present command ``(nu,)``.
+        stall: Time without progress after which the attempt ends, s.
+        settle: The same at the end of a segment, after its last command, s.
 
     Returns:
-        How it ended: ``"arrived"`` at the goal, ``"followed"`` to the end of the edge, or what went
-        wrong.
+        How it ended: ``"arrived"`` at the goal, ``"followed"`` to the end of the edge, or a
+        description of the failure.
     """
     count = max(1, round(steering.period / world.timestep))
     period = count * world.timestep
@@ -78,11 +78,11 @@ def pursue(
 
 
 class _Progress:
-    """How far an object has come along an edge.
+    """Progress of an object along an edge.
 
     Args:
-        track: the edge.
-        stall, settle: as of :func:`pursue`.
+        track: The edge.
+        stall, settle: As for :func:`pursue`.
     """
 
     def __init__(self, track: Track, stall: float, settle: float) -> None:
@@ -90,12 +90,12 @@ class _Progress:
         self._idle, self._close, self._nearest = 0.0, 0, np.inf
 
     def ended(self, q: Array, period: float, went: bool) -> str:
-        """How the edge has ended with everything in ``q``, empty where it goes on.
+        """Return how the edge has ended with the configuration ``q``; an empty text if it continues.
 
         Args:
-            q: ``(nq,)``.
-            period: s since the last time.
-            went: whether the phase went on.
+            q: Configuration ``(nq,)``.
+            period: Time since the last call, s.
+            went: Whether the phase has advanced.
         """
         track, along = self.track, self.track.schedule is not None
         left, off = track.left(q), track.off(q, track.phase)
@@ -118,14 +118,14 @@ class _Progress:
 def along(
     world: World, track: Track, steering: Steering, record: Record, settle: float
 ) -> Commands[Outcome]:
-    """Move the object along a segment by the clock, however far it is from its planned pose.
+    """Move the object along a segment in the planned time, however far it is from its planned pose.
 
     Args:
-        world: the plant.
-        track: the segment.
-        steering: the controller.
-        record: measures the execution.
-        settle: time at the end of the segment, s.
+        world: The plant.
+        track: The segment.
+        steering: The controller.
+        record: Measures the execution.
+        settle: Time at the end of the segment, s.
 
     Returns:
         ``"lost"``, or ``"followed"`` if the end was reached in time.
@@ -152,7 +152,7 @@ def along(
 
 
 def _tipped(world: World, q: Array, pose: Array) -> float:
-    """Angle between the vertical directions of the object in two configurations ``(nq,)``, rad; 0 without gravity."""
+    """Return the angle between the object's vertical directions in two configurations, rad; 0 without gravity."""
     model, body = world.model, world.space.body
     gravity = np.asarray(model.parameters.gravity)
     size = float(gravity @ gravity)

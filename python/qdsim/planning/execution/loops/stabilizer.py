@@ -29,12 +29,12 @@ class Stabilizer:
     that nothing touches.)
 
     Attributes:
-        model: the model.
-        object: name of the object's body.
-        options: of the step; its ``h`` is the control period, its ``kappa`` the smoothing, 1/J.
-        position_weight, rotation_weight: weights of the object's error, 1/m² and 1/rad².
+        model: The model.
+        object: Name of the object's body.
+        options: Options of the step; its ``h`` is the control period, its ``kappa`` the smoothing, 1/J.
+        position_weight, rotation_weight: Weights of the object's error, 1/m² and 1/rad².
         command_weight: R, per squared unit of a command.
-        reach: largest deviation of a command from the planned one, rad or m.
+        reach: Largest deviation of a command from the planned one, rad or m.
     """
 
     model: Model
@@ -62,15 +62,15 @@ class Stabilizer:
         object.__setattr__(self, "_weights", np.sqrt(weights))
 
     def __call__(self, q: Array, u_plan: Array, q_plan: Array, u_last: Array) -> Array:
-        """The command ``(nu,)`` for the next control period.
+        """Compute the command ``(nu,)`` for the next control period.
 
         Args:
-            q: measured configuration ``(nq,)``.
-            u_plan, q_plan: planned command ``(nu,)`` and configuration ``(nq,)`` at the period's end.
-            u_last: command ``(nu,)`` of the last period.
+            q: Measured configuration ``(nq,)``.
+            u_plan, q_plan: Planned command ``(nu,)`` and configuration ``(nq,)`` at the period's end.
+            u_last: Command ``(nu,)`` of the last period.
 
         Raises:
-            SolverError: if the step cannot be linearised at ``q``.
+            SolverError: The step cannot be linearised at ``q``.
         """
         model, space = self.model, self._space
         result = linearize(model, q, u_plan, self.options, wrt=("u",))

@@ -1,5 +1,5 @@
 """Controllers of an edge with a common interface: the next command from the measured state, and a
-prediction."""
+predicted error."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ Controller = Callable[[Array, Array, Array, Array], Array]
 configuration at the end of the control period, last command; :class:`Stabilizer` is one."""
 
 LOOKS = 4
-"""Iterations, after which samples tell what a controller that begins anew can do."""
+"""Number of iterations after which the samples of a newly started controller give a prediction."""
 
 
 class Steering(Protocol):
     """A controller on an edge.
 
     Attributes:
-        period: control period, s.
-        waits: whether it corrects a lag of the object, so that the plan may wait.
+        period: Control period, s.
+        waits: Whether the controller corrects a lag of the object, so that the plan may wait.
     """
 
     period: float
@@ -58,30 +58,32 @@ class Steering(Protocol):
         ...
 
     def command(self, q: Array, v: Array, u_last: Array) -> tuple[Array, str]:
-        """The command ``(nu,)`` for the end of the period, and "" or the reason why there is none;
-        the last one then stays."""
+        """Compute the command ``(nu,)`` for the end of the period.
+
+        Return it and "", or the last command and the reason why there is no new one.
+        """
         ...
 
     def predicted(self, q: Array, v: Array, u_last: Array) -> float:
-        """Predicted error of the object from its planned pose after some periods, in tolerances.
+        """Predict the error of the object from its planned pose after some periods, in tolerances.
 
-        Infinite if the controller has no effect.
+        It is infinite if the controller has no effect.
         """
         ...
 
 
 class Planned:
-    """A segment's commands, at the phase that belongs to the object's pose.
+    """A segment's planned commands, at the phase that corresponds to the object's pose.
 
     Args:
-        world: the plant.
-        period: s.
-        speed: largest speed at which commands move the robot's links, m/s, also when this
+        world: The plant.
+        period: Control period, s.
+        speed: Largest speed at which commands move the robot's links, m/s, also when this
             controller takes over.
-        options: of the predicting steps.
+        options: Options of the predicting steps.
     """
 
-    waits = False  # a spring that waits pushes no harder
+    waits = False  # waiting would not increase the force of the springs
 
     def __init__(self, world: World, period: float, speed: float, options: Options) -> None:
         self.world, self.period, self._most = world, period, speed * period
@@ -93,13 +95,13 @@ class Planned:
         self.track, self._schedule = track, track.schedule
 
     def command(self, q: Array, v: Array, u_last: Array) -> tuple[Array, str]:
-        """The planned command, or as far towards it as the speed allows."""
+        """Return the planned command, or a command towards it within the speed limit."""
         way = self._schedule.command(self.track.phase + self.period) - u_last
         far = float(np.linalg.norm(way * self._schedule.strides))
         return u_last + min(1.0, self._most / max(far, 1e-300)) * way, ""
 
     def predicted(self, q: Array, v: Array, u_last: Array) -> float:
-        """Predicted by quasi-dynamic steps."""
+        """Predict the error by quasi-dynamic steps."""
         times = self.track.phase + self.period * np.arange(1.0, HORIZON + 1.0)
         u = self._schedule.commands_at(times)[None]
         path, good = self._model.roll(q, v, u_last, u, self.period, 1)
@@ -110,8 +112,8 @@ class Given:
     """A function of the user: ``controller(q, u_plan, q_plan, u_last) -> u``.
 
     Args:
-        controller: the function.
-        period: s.
+        controller: The function.
+        period: Control period, s.
     """
 
     waits = True
@@ -124,12 +126,12 @@ class Given:
         self.track = track
 
     def command(self, q: Array, v: Array, u_last: Array) -> tuple[Array, str]:
-        """The result of the function, or the planned command if its step fails.
+        """Return the result of the function, or the planned command if its step fails.
 
         Without a plan, the last command takes the place of the planned one.
 
         Raises:
-            TypeError, ValueError: if the result is not a valid command.
+            TypeError, ValueError: The result is not a valid command.
         """
         track, end = self.track, self.track.phase + self.period
         u_plan = u_last if track.schedule is None else track.schedule.command(end)
@@ -141,7 +143,7 @@ class Given:
         return (u, "") if np.isfinite(u).all() else (u_plan, "the command is not finite")
 
     def predicted(self, q: Array, v: Array, u_last: Array) -> float:
-        """Unknown: the present error."""
+        """Return the present error, because predictions for a function are unknown."""
         return self.track.off(q, self.track.phase + HORIZON * self.period)
 
 
@@ -149,10 +151,10 @@ class Following:
     """iMPC along a segment.
 
     Args:
-        follower: of the plan.
+        follower: The follower of the plan.
     """
 
-    waits = False  # what lags is pressed on harder where the plan goes on
+    waits = False  # as the plan goes on, the force on an object that lags increases
 
     def __init__(self, follower: Follower) -> None:
         self._follower, self.period = follower, follower.period
@@ -164,12 +166,12 @@ class Following:
         self._follower.begin(track.schedule)
 
     def command(self, q: Array, v: Array, u_last: Array) -> tuple[Array, str]:
-        """One iteration from the present phase on."""
+        """Compute the command by one iteration, from the present phase on."""
         u, _ = self._follower.command(q, self.track.phase, u_last)
         return u, self._follower.mpc.report.fallback
 
     def predicted(self, q: Array, v: Array, u_last: Array) -> float:
-        """The prediction of iMPC."""
+        """Return the error that iMPC predicts."""
         self.command(q, v, u_last)
         path, mpc = self._follower.mpc.prediction, self._follower.mpc
         self.begin(self.track)
@@ -181,8 +183,8 @@ class Straight:
     """iMPC straight to the goal.
 
     Args:
-        mpc: of the task.
-        pace: largest speed of the object, in tolerances per second; infinite: no limit.
+        mpc: The controller of the task.
+        pace: Largest speed of the object, in tolerances per second; infinite: no limit.
     """
 
     waits = True
@@ -197,11 +199,11 @@ class Straight:
         self._mpc.reset()
 
     def command(self, q: Array, v: Array, u_last: Array) -> tuple[Array, str]:
-        """One iteration."""
+        """Compute the command by one iteration."""
         return self._mpc.act(q, self._reference(q)), self._mpc.report.fallback
 
     def _reference(self, q: Array) -> Array | None:
-        """``(T + 1, nq)``: the object straight on from where it is, at its pace, the robot as it is."""
+        """Return the reference ``(T + 1, nq)``: the object moves straight to the goal at its pace, the robot stays."""
         if math.isinf(self._pace):
             return None
         task, horizon = self._mpc.task, self._mpc.options.horizon
@@ -211,7 +213,7 @@ class Straight:
         return np.array([task.with_object(q, share * way) for share in shares])
 
     def predicted(self, q: Array, v: Array, u_last: Array) -> float:
-        """The prediction of iMPC."""
+        """Return the error that iMPC predicts."""
         self.command(q, v, u_last)
         path = self._mpc.prediction
         self._mpc.reset()
@@ -222,7 +224,7 @@ class Sampled:
     """Sampled commands, with the planned ones as one of the samples.
 
     Args:
-        loop: of the task; must not hold at the goal by itself.
+        loop: The controller of the task; it must not hold at the goal by itself.
     """
 
     waits = True
@@ -236,7 +238,7 @@ class Sampled:
         self._loop.reset()
 
     def command(self, q: Array, v: Array, u_last: Array) -> tuple[Array, str]:
-        """The first command of the best sample."""
+        """Return the first command of the best sample."""
         track = self.track
         if track.schedule is None:
             return self._loop.act(q, v=v), self._loop.report.fallback
@@ -246,7 +248,7 @@ class Sampled:
         return u, self._loop.report.fallback
 
     def predicted(self, q: Array, v: Array, u_last: Array) -> float:
-        """The prediction of the samples' model."""
+        """Return the error that the samples' model predicts."""
         for _ in range(LOOKS):
             self.command(q, v, u_last)
         path = self._loop.prediction
@@ -259,9 +261,9 @@ class Gripping:
     """Fingers that hold the object and move it.
 
     Args:
-        world: the plant.
-        grip: the control law; its period is the control period.
-        task: its options are those of the predicting steps.
+        world: The plant.
+        grip: The control law; its period is the control period.
+        task: The task; its options are those of the predicting steps.
     """
 
     waits = True
@@ -276,7 +278,7 @@ class Gripping:
         self.track = track
 
     def command(self, q: Array, v: Array, u_last: Array) -> tuple[Array, str]:
-        """The command that moves the object by the displacement of one period."""
+        """Return the command that moves the object by the displacement of one period."""
         return self._command(q, self.track.phase, self.world.lag)
 
     def _command(self, q: Array, phase: float, lag: Array | None) -> tuple[Array, str]:
@@ -290,7 +292,7 @@ class Gripping:
         return made.u, "" if grip.holds(made) else "no forces of the fingers hold the object"
 
     def predicted(self, q: Array, v: Array, u_last: Array) -> float:
-        """Predicted in closed loop with quasi-dynamic steps, without lag of joints."""
+        """Predict the error in closed loop with quasi-dynamic steps, without the joints' lag."""
         model, here = self._task.model, np.array(q)
         if self._grip.touching(here) < self._grip.fingers:
             return math.inf

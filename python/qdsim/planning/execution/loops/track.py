@@ -15,26 +15,25 @@ from qdsim.planning.task.goal_set import GoalSet
 __all__ = ["Track"]
 
 LEASH = 3.0
-"""Tolerances, that what is planned may be ahead of the object."""
+"""Largest distance by which the planned pose may be ahead of the object, in tolerances."""
 
 
 class Track:
-    """The path of an object along an edge: a segment of a plan, or straight to a pose.
+    """The path of an object along an edge: a segment of a plan, or the straight path to a pose.
 
-    Its phase is the planned time that belongs to the object's pose. The phase advances with the
-    clock, but at most until the planned object is some tolerances ahead of the measured one. If the
-    measured object is ahead, the phase catches up.
+    Its phase is the planned time that corresponds to the object's pose. The phase advances with the
+    clock, but at most until the planned object is some tolerances ahead of the measured one.
 
     Args:
-        goals: goal poses, without a schedule.
-        tolerances: ``(2,)`` m and rad.
-        schedule: the segment as a function of time; None: straight to the goal.
-        here: ``(nq,)`` the present configuration.
+        goals: Goal poses, for edges without a schedule.
+        tolerances: Tolerances ``(2,)``, m and rad.
+        schedule: The segment as a function of time; None: straight to the goal.
+        here: The present configuration ``(nq,)``.
 
     Attributes:
-        end: ``(nq,)`` end of the edge; without a schedule, the goal nearest to the start.
-        phase: s.
-        waypoints: number of poses that are at least one tolerance apart.
+        end: End of the edge ``(nq,)``; without a schedule, the goal nearest to the start.
+        phase: Planned time of the object's pose, s.
+        waypoints: Number of poses that are at least one tolerance apart.
     """
 
     def __init__(
@@ -51,29 +50,29 @@ class Track:
         self.waypoints = len(self._passed_at)
 
     def far(self, q: Array, target: Array) -> float:
-        """Distance between two poses of the object, in tolerances."""
+        """Compute the distance between two poses of the object, in tolerances."""
         return self._share(self._goals.apart(q, target))
 
     def left(self, q: Array) -> float:
-        """Distance from the end of the edge, or without a schedule from the nearest goal, in
+        """Compute the distance from the end of the edge, or without a schedule from the nearest goal, in
         tolerances."""
         return self.far(q, self.end) if self.schedule else self._share(self._goals.errors(q))
 
     def off(self, q: Array, phase: float) -> float:
-        """Distance from the planned pose at a phase, in tolerances."""
+        """Compute the distance from the planned pose at a phase, in tolerances."""
         return self.far(q, self.pose(phase)) if self.schedule else self.left(q)
 
     def _share(self, errors: tuple[float, float]) -> float:
-        """Errors in tolerances: the larger share."""
+        """Return the larger of the errors of position and rotation, in tolerances."""
         return float(np.max(np.array(errors) / self._tolerances))
 
     def pose(self, phase: float) -> Array:
-        """The planned configuration ``(nq,)`` at a phase; beyond the end, the last one."""
+        """Return the planned configuration ``(nq,)`` at a phase; beyond the end, the last one."""
         return self.end if self.schedule is None else self.schedule.configuration(phase)
 
     @property
     def ended(self) -> bool:
-        """Whether all commands have been given."""
+        """Whether all commands have been sent."""
         return self.phase >= self.duration - 1e-9
 
     @property
@@ -88,10 +87,9 @@ class Track:
         """Let time pass at the configuration ``q``; return whether the phase advanced.
 
         Args:
-            q: ``(nq,)`` configuration.
-            seconds: elapsed time, s.
-            waits: whether the phase waits for the object; else it advances with the clock, or with
-                an object that is ahead.
+            q: Configuration ``(nq,)``.
+            seconds: Elapsed time, s.
+            waits: Whether the phase waits for the object; otherwise it advances with the clock alone.
         """
         wanted = min(self.phase + seconds, self.duration)
         if not waits:
@@ -111,7 +109,7 @@ class Track:
 
 
 def _thinned(path: list[Array], far: Callable[[Array, Array], float]) -> list[int]:
-    """Indices of poses a tolerance or more from the one before, and of the last."""
+    """Return the indices of poses that are at least one tolerance apart, and of the last pose."""
     kept = [0]
     for k, q in enumerate(path):
         if far(q, path[kept[-1]]) >= 1.0:
