@@ -442,7 +442,7 @@ def print_identification() -> None:
 def main() -> None:
     """All tables."""
     print(
-        "One thread of a shared machine, under load: CPU seconds are what to compare. Success is the task's own tolerance."
+        "One thread of a shared, busy machine: only CPU seconds are comparable. Success means the tolerance of the task."
     )
     for title, table in (
         ("Trainings", print_trainings),

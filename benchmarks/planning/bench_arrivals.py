@@ -85,9 +85,9 @@ def cell(runs: list[dict[str, Any]]) -> str:
 def table(known: dict[str, Any]) -> None:
     print("# Arrivals\n")
     print(
-        "Reached, of the seeds that were run; s of the world; s of CPU for the plan, to execute it:"
+        "Goals reached, of the seeds that were run; seconds of simulated time; seconds of CPU for the plan, and for its"
     )
-    print("medians of the runs that reach their goals. -: not run.\n")
+    print("execution. Times are medians of the runs that reach their goals. -: not run.\n")
     print("| scene | goal | " + " | ".join(CONTACTS) + " |")
     print("| --- | --- |" + " --- |" * len(CONTACTS))
     for name, (_, goals) in EVERY.items():

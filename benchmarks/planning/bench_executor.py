@@ -138,7 +138,7 @@ def compared(name: str, task: Task, contacts: str, seed: int) -> dict[str, Any]:
 
 
 def plans_table(known: dict[str, Any]) -> None:
-    print("# Plans for contacts that creep\n")
+    print("# Plans made with contacts that creep\n")
     print(
         "| system | plan | goals | plans that end at their goal | s of CPU | segments arrived | auto: reached "
         "| mm, deg | misses of auto |"

@@ -170,7 +170,8 @@ def check_same(dense: list[Any], x: Array, y: Array) -> None:
 def print_programs(rounds: int) -> None:
     print("## The quadratic program of one iteration, horizon 20\n")
     print(
-        "Set-up and solve, microseconds, median (minimum); tolerance 1e-8, the same inputs to 1e-3 and cost to 1e-6 (PIQP dense differs most).\n"
+        "Set-up and solution in microseconds, median (minimum); tolerance 1e-8. The solutions agree in the inputs to "
+        "1e-3 and in the cost to 1e-6 (dense PIQP differs most).\n"
     )
     print("| system | states, inputs | qdsim | iterations | PIQP, condensed | PIQP, sparse |")
     print("| --- | --- | --- | --- | --- | --- |")
@@ -200,12 +201,13 @@ def print_programs(rounds: int) -> None:
 def print_released(rounds: int) -> None:
     print("\n## The released scripts, settings for settings\n")
     print(
-        "Their schedule, weights, start, iterations and trust region (analytic smoothing) against the "
-        "authors' released C++ and Python code on one 2.5 GHz core (whose times are those of analytic "
-        "smoothing). Then this package's default, as many iterations and to the end. "
-        "Seconds: median (minimum) of the rounds.\n\n"
-        "*Equal or lower cost*: the default, ended after the first iteration whose best cost is at most the authors'; its "
-        "cost, the iterations and seconds it took, and how many times fewer these are than theirs.\n"
+        "The schedule, weights, start, iterations and trust region of the released scripts (analytic smoothing), "
+        "compared with the authors' released C++ and Python code on one 2.5 GHz core (whose times are those of analytic "
+        "smoothing). Then the defaults of this package, with as many iterations and to the end. Seconds: median "
+        "(minimum) of the rounds.\n\n"
+        "*Equal or lower cost*: the default, stopped after the first iteration whose best cost is at most the authors'. "
+        "The column has its cost, its iterations and its time in s; the next one has the authors' time divided by this "
+        "time.\n"
     )
     print(
         "| system | iterations | first cost | released: best cost, s | qdsim, the same: best cost, s "
@@ -236,11 +238,10 @@ def print_released(rounds: int) -> None:
 def print_table(seeds: int) -> None:
     print("\n## CQDC, Table II\n")
     print(
-        f"20 iterations; cost and seconds, means of {seeds} seeds where samples are drawn ({SAMPLES} of "
-        "them; CQDC: 5 trials). The printed costs belong to weights that CQDC does not give; the released "
-        "ones are used here, and costs compare within a column only. Zeroth order has no A. Exact derivatives "
-        "start in contact (squeeze), as CQDC's do. Default: "
-        "this package's, with that smoothing.\n"
+        f"20 iterations; cost and seconds, means of {seeds} seeds for schemes that draw samples ({SAMPLES} of them; "
+        "CQDC: 5 trials). CQDC's printed costs belong to weights that it does not give; the released weights are used "
+        "here, so costs can only be compared within a column. Zeroth order has no A. Exact derivatives start in contact "
+        "(squeeze), as CQDC's do. *default*: the default settings of this package with that smoothing.\n"
     )
     names = ["planar_pushing", "planar_hand", "allegro_sphere"]
     print(
@@ -274,10 +275,11 @@ def print_table(seeds: int) -> None:
 def print_scatter(seeds: int) -> None:
     print("\n## How far the released settings determine the cost\n")
     print(
-        f"Median (least to most) of {seeds} runs: the smoothing that the scripts of pushing and hand ask for, "
-        "sampled; analytic smoothing from a first guess moved by 1e-9 at random. And analytic smoothing with one "
-        "iteration more, for it is not known whether the authors' count begins at the first guess. Iterates of the "
-        "hand and of the ball jump between good and bad ones, so the best of them depends on what is around it.\n"
+        f"Median (smallest to largest) of {seeds} runs. *scripts' own samples*: the sampled smoothing that the scripts of "
+        "pushing and hand use. *moved by 1e-9*: analytic smoothing from a first guess with random changes of 1e-9. *one "
+        "more*: analytic smoothing with one more iteration, because it is not known whether the authors count the first "
+        "guess. Successive iterates of the hand and of the ball differ much in cost, so small changes have a large "
+        "effect on the best one.\n"
     )
     print("| system | authors | analytic | scripts' own samples | moved by 1e-9 | one more |")
     print("| --- | --- | --- | --- | --- | --- |")
@@ -333,11 +335,11 @@ def random_goals(name: str, count: int, seed: int) -> list[Task]:
 def print_goals(count: int, pushing: int, seed: int) -> None:
     print(f"\n## Random goals, {pushing} of pushing, {count} of the others\n")
     print(
-        "Objects at random displacements from the start (pushing: up to 0.5 m aside, 0.7 m ahead, 46 "
-        "degrees; hand: 0.3 m, 0.1 m, 34 degrees; ball: 15 to 45 degrees about a nearly vertical axis, "
-        "hardware two thirds of that). Median cost, its ratio to that of the released schedule, the median "
-        "ratio goal by goal, and on how many goals the cost is at most half of the released schedule's. Best "
-        "known: the best of all variants on every goal.\n"
+        "Objects at random displacements from the start (pushing: up to 0.5 m to the side, 0.7 m ahead and 46 degrees; "
+        "hand: 0.3 m, 0.1 m and 34 degrees; ball: 15 to 45 degrees about a nearly vertical axis, for the hardware ball "
+        "two thirds of that). Columns: the median cost, its ratio to that of the released schedule, the median of the "
+        "ratios for each goal, and the number of goals with at most half of the released schedule's cost. *Best known*: "
+        "for every goal, the best of all variants.\n"
     )
     print("| system | variant | cost | ratio | goal by goal | half | seconds, median (most) |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
@@ -377,9 +379,9 @@ HARDWARE_SEEDS = (20, 21, 22)
 def print_hardware() -> None:
     print("\n## The hardware ball, goal by goal\n")
     print(
-        "Ten goals each of seeds 20, 21 and 22, on which no setting was chosen. Cost of the released schedule (20 "
-        "iterations), of the default (start: squeeze and hold, 4 iterations each, the better goes on to 30 in all), "
-        "and their ratio.\n"
+        "Ten goals for each of the seeds 20, 21 and 22, which were not used to choose any setting. Columns: cost of the "
+        'released schedule (20 iterations), cost of the default (starts "squeeze" and "hold" with 4 iterations each, '
+        "then the better one, 30 iterations in all), and their ratio.\n"
     )
     name = "allegro_sphere_hardware"
     tasks = [task for seed in HARDWARE_SEEDS for task in random_goals(name, 10, seed)]
@@ -426,9 +428,9 @@ def closed_loop(
 def print_loop(count: int, seed: int) -> None:
     print(f"\n## Closed loop, one iteration a step, {count} goals or disturbances a system\n")
     print(
-        "The object is displaced half way (hand: 20 mm, 0.2 rad; ball: 3 mm, 0.1 rad). Reached: within "
-        "20 mm and 0.05 rad (hand), 10 mm and 0.1 rad (ball), 30 steps later. Weights: errors of the hand's "
-        "disc 10, of the ball 500 / m2 and 10 / rad2, moves of the command 1.\n"
+        "The object is displaced half way through the run (hand: 20 mm, 0.2 rad; ball: 3 mm, 0.1 rad). *Reached*: within "
+        "20 mm and 0.05 rad (hand) or 10 mm and 0.1 rad (ball), 30 steps later. Weights: errors of the hand's disc 10, "
+        "of the ball 500 / m2 and 10 / rad2, changes of the command 1.\n"
     )
     print(
         "| system | horizon, radii | reached | mm, rad, medians | ms a call, median (5 %, 95 %) | Hz |"

@@ -75,10 +75,11 @@ def static(name: str) -> str:
 def main() -> None:
     print("## Motions between grasps\n")
     print(
-        f"Changes of grasp of plans from {len(SEEDS)} seeds, {1e3 * OPTIONS.clearance:g} mm of clearance: straight after "
-        "backing off by 1.5 times the clearance (line), after backing off further (opening), by OMPL's RRT-Connect, "
-        "or not found; motions with a fault by an independent certification; changes of grasp at which the object "
-        "would not stay where it is without the robot. Distances of 16 configurations or more at once take all cores.\n"
+        f"Regrasps of plans from {len(SEEDS)} seeds, with {1e3 * OPTIONS.clearance:g} mm of clearance. A motion is found "
+        "as a straight line after backing off by 1.5 times the clearance (line), after backing off farther (opening), by "
+        "OMPL's RRT-Connect, or not at all. *Faults*: motions that an independent certification rejects. *Would drop*: "
+        "regrasps at which the object would move without the robot. Distances of 16 or more configurations at once use "
+        "all cores.\n"
     )
     print(
         "| system | plans | regrasps | line | opening | RRTConnect | not found | faults | would drop | "
@@ -87,10 +88,10 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|---|---|---|---|---|")
     for name in systems.TASK_NAMES:
         print(measure(name), flush=True)
-    print("\n## Searches that let go of objects only where they stay\n")
+    print("\n## Searches that release objects only where they stay in place\n")
     print(
-        f"Of {len(SEEDS)} seeds, at most {planning.RRTOptions().max_nodes} nodes: plans, median nodes, changes of "
-        "grasp that would drop the object; without and with `require_static_regrasps`.\n"
+        f"{len(SEEDS)} seeds, at most {planning.RRTOptions().max_nodes} nodes: number of plans, median number of nodes, "
+        "and regrasps that would drop the object; without and with `require_static_regrasps`.\n"
     )
     print("| system | anywhere | nodes | would drop | where it stays | nodes | would drop |")
     print("|---|---|---|---|---|---|---|")

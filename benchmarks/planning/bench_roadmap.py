@@ -1,13 +1,13 @@
-"""Roadmaps against searches from nothing: how many random queries are answered, and how fast.
+"""Roadmaps compared with single searches: the share of random queries that are answered, and the time.
 
-Starts and goals are resting poses drawn from the task's box, the robot at the task's start or in a
-grasp; the cylinder of the two iiwas stays upright on the ground (SE(2), as published). *Roadmap*:
-``planning.roadmap`` with its defaults but for the number of nodes; *search*: one ``planning.rrt``
-with the task's own settings, from start to goal. A query counts as answered if its plan passes
-``plan.check``: it ends within the task's tolerances in the model, bit for bit, and every change of
-grasp leaves the object at rest. *MuJoCo*: the plans of the first ``--plant`` queries executed by an
-``Executor`` with new plans of the roadmap (for the two iiwas with planned commands alone), contacts stiff, the object on a plane
-with friction 0.5; a query counts if the object is held within the task's tolerances for 1 s. Seconds are those of the process's CPU, one thread.
+Starts and goals are resting poses drawn from the task's box, with the robot at the task's start or in a grasp. The
+cylinder of the two iiwas stays upright on the ground (SE(2), as published). *Roadmap*: ``planning.roadmap`` with its
+defaults except for the number of nodes. *Search*: one ``planning.rrt`` with the task's own settings, from start to goal.
+A query counts as answered if its plan passes ``plan.check``: the plan ends within the task's tolerances in the model, bit
+for bit, and every regrasp leaves the object at rest. *MuJoCo*: an ``Executor`` executes the plans of the first
+``--plant`` queries and makes new plans with the roadmap (for the two iiwas it has planned commands alone). Contacts are
+stiff, and the object lies on a plane with friction 0.5. A query counts if the object stays within the task's tolerances
+for 1 s. Times are CPU seconds of the process, one thread.
 
 Usage: python benchmarks/planning/bench_roadmap.py [--count 30] [--plant 0] [--systems planar_hand ...]
 """

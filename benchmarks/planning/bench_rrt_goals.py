@@ -154,7 +154,7 @@ def main() -> None:
     print(f"## {title}\n")
     print(table(arguments.systems, rows))
     print("\n## The boxes\n")
-    print("Metres, then radians; rotation vectors where the object is free.\n")
+    print("Values in metres, then in radians; rotation vectors for objects that rotate freely.\n")
     print(boxes(arguments.systems))
 
 

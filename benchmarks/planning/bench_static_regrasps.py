@@ -69,9 +69,9 @@ def main() -> None:
                     with arguments.log.open("a") as file:
                         file.write(json.dumps(row) + "\n")
     print(
-        f"## Grasps changed only where the object stays, {arguments.seeds} seeds, {MAX_NODES} nodes\n"
+        f"## Regrasps only where the object stays in place, {arguments.seeds} seeds, {MAX_NODES} nodes\n"
     )
-    print("Medians, and the largest in parentheses.\n")
+    print("Medians; the largest values in parentheses.\n")
     print("| system | required | good plans | nodes | seconds | regrasps a plan | of these drop |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for system, static in cases:

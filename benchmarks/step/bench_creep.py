@@ -1,18 +1,20 @@
 """What a grasp loses a second: objects that friction holds creep in MuJoCo; beside the quasi-dynamic step.
 
-Two plates of 0.5 kg on springs press a ball or a cube of 1 kg (its weight is a quarter of what friction could carry,
-with "light squeeze" six tenths), or a box of 0.8 kg stands on an incline of 0.3 rad. Friction 1, solref and solimp as
-MuJoCo has them; means over two seconds, after 0.3 s in which contacts settle. MuJoCo takes steps of 1 ms, implicitfast,
-and "noslip" ten iterations. "qdsim" is `Options(contacts="mujoco", h=0.05)` with the file's cone and impratio, epsilon
-0.01 and, in brackets, 1, the default; "qdsim, rigid" the same with rigid contacts, from where MuJoCo's have settled.
+Two plates of 0.5 kg on springs press a ball or a cube of 1 kg, whose weight is a quarter of the largest friction (with
+"light squeeze": six tenths); or a box of 0.8 kg stands on an incline of 0.3 rad. Friction is 1; solref and solimp are
+MuJoCo's defaults. Speeds are means over two seconds, after 0.3 s in which contacts settle. MuJoCo takes steps of 1 ms
+with the integrator implicitfast; "noslip" means ten such iterations. "qdsim" is `Options(contacts="mujoco", h=0.05)`
+with the file's cone and impratio and with epsilon 0.01 (in brackets: with the default, 1). "qdsim, rigid" has rigid
+contacts and starts where MuJoCo's contacts have settled.
 
-The same in Drake, where it is installed: hydroelastic contact, of what is held (1e7 Pa), 1 ms, its default approximation
-of friction ("lagged") and SAP's.
+The second table, if Drake is installed: hydroelastic contact, in which the held object has a modulus of 1e7 Pa, steps
+of 1 ms, and Drake's default approximation of friction ("lagged") or that of SAP.
 
-The last table: what such a step costs beside `mj_step`, cold and warm, for friction cones, pyramids and rigid
-contacts (cones), h = 0.1. The cube and the ball are those above; the grasps are those of bench_grasps.py, at rest (the
-held command, warm: its own step) and in motion (means over eight commands around it, 0.03 rad; warm: the step of a
-command a tenth nearer). In brackets factorizations. Fastest of rounds in which all contenders take turns.
+The last table has the time of such a step compared with that of `mj_step`, cold and warm, for friction cones, pyramids
+and rigid contacts (cones), with h = 0.1. The cube and the ball are those above. The grasps are those of
+bench_grasps.py, at rest (the held command; warm: from its own step) and in motion (means over eight commands around it,
+0.03 rad; warm: from the step of a command nearer to the held one by a tenth). In brackets: factorisations. Times are
+the smallest of all rounds, in which the contenders take turns.
 
     python benchmarks/step/bench_creep.py
 """

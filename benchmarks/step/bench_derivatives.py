@@ -182,9 +182,9 @@ def quiet() -> Iterator[None]:
 def main() -> None:
     names = ["qdsim", *BESIDE]
     print(
-        "Microseconds; in brackets how many times as long as qdsim's exact ones, from warm starts"
+        "Times in microseconds. In brackets: the time divided by that of qdsim's exact derivatives; times from warm starts "
+        "are\ndivided by qdsim's from warm starts.\n"
     )
-    print("beside those from warm starts.\n")
     print(f"| scene | degrees of freedom | contacts | {' | '.join(names)} |")
     print("| --- |" + " ---: |" * (len(names) + 2))
     for scene, (model, q, u) in scenes().items():

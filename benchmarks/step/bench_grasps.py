@@ -197,7 +197,9 @@ def main() -> None:
     ball = systems.load("allegro_sphere").model
     grasps = {"allegro_sphere": (ball, *close_hand(ball, options))}
     grasps |= {name: grasp(name, options) for name in NAMES}
-    print("Contacts: detected (loaded); in motion means over eight commands\n")
+    print(
+        "Contacts: detected (in brackets: under load). Numbers in motion are means over eight commands.\n"
+    )
     print(
         "| grasp | | contacts | MuJoCo's | `mj_step` us | exact cone / it | warm / it | pyramid / it "
         "| `mjd_transitionFD` us | it / `qd_linearize`, exact cone | warm |"

@@ -31,10 +31,11 @@ CASES: dict[str, tuple[float, float]] = {
 
 
 WHERE_NOT = """
-Where they part: Drake lets a polygon's force act at its centroid, so that a pushed box leans by 0.0011 to 0.0014 rad where
-linear pressure says 0.00073 (half the push that tips it; here 0.00073, `tests/fields/test_soft_systems.py`) and tips earlier,
-which grows without bound. In Drake the pile of four boxes walks sideways by 7 mm, 3 mm with a quarter of the step; here its
-axis stays where it was to 1e-14 m.
+Reasons for the differences: in Drake the force of a polygon acts at its centroid. A box that is pushed with half of the
+force that tips it therefore leans by 0.0011 to 0.0014 rad, where linear pressure gives 0.00073 rad (also the result of
+qdsim, `tests/fields/test_soft_systems.py`), and it tips earlier. From then on the difference grows without bound. In
+Drake the pile of four boxes moves to the side by 7 mm, and by 3 mm with a quarter of the time step; in qdsim its axis
+stays in place to 1e-14 m.
 """
 
 
