@@ -80,12 +80,12 @@ class Identified:
         ]
         end = "converged"
         if not self.converged and self.correlation > _CORRELATED:
-            end = f"NOT CONVERGED: what is left is no noise (correlation {self.correlation:.2f} from step to step),"
+            end = f"NOT CONVERGED: the residuals are not noise (correlation of steps: {self.correlation:.2f}),"
         elif not self.converged:
-            end = "NOT CONVERGED: stuck short of an optimum,"
+            end = "NOT CONVERGED: stopped before an optimum,"
         lines.append(f"{end} after {self.iterations} steps; condition number {self.condition:.2g}")
         lines.append(
-            f"residual: {self.residual:.3g} of the scale (1: the noise that a given scale says)"
+            f"residual: {self.residual:.3g} of the scale (1: as much as noise of this scale)"
         )
         if self.undetermined:
             lines.append(f"not determined by the recordings: {', '.join(self.undetermined)}")

@@ -39,9 +39,10 @@ def disks(rows: int = 6, friction: float = 0.4) -> DynamicSystem:
         build(scene.build()),
         DynamicOptions(h=0.05, friction="pyramid", rays=2),
         3.0,
-        """Disks of radius 3 m in rows of n, n - 1, ..., 1 that touch, at rest on a plank (Anitescu and Hart 2003: 21 of
-        them, h = 50 ms). Mass 5 kg and friction 0.4 are ours. The heap stands from a friction of 0.268 for 3 disks,
-        0.434 for 6, 0.473 for 10 and 0.513 for 21; below that it spreads.""",
+        """Touching disks of radius 3 m in rows of n, n - 1, ..., 1, at rest on a plank (Anitescu and Hart
+        2003: 21 disks, h = 50 ms). The mass of 5 kg and the friction of 0.4 were chosen here. The heap stands if
+        friction is at least 0.268 for 3 disks, 0.434 for 6, 0.473 for 10 and 0.513 for 21; with less friction it
+        spreads.""",
     )
 
 
@@ -64,10 +65,12 @@ def brazil_nut(grains: int = 269, seed: int = 0) -> DynamicSystem:
         model,
         DynamicOptions(h=h, friction="pyramid", rays=2, restitution=0.5, margin=0.5),
         50.0,
-        """A disk of radius 1.5 m at the bottom of a box 12 m wide, below 269 disks of 0.5 m, all of one density. Box and
-        walls move up and down by 0.75 m sin(2 pi t / 1 s), at most 3 g; the motion is seen from the box, in which that is
-        a load on every disk. Anitescu and Hart 2003 published 270 bodies, friction and restitution 0.5, h = 100 ms, 50 s
-        and that the large one emerges after some 40 shakes, but neither sizes nor how they shook.""",
+        """A disk of radius 1.5 m at the bottom of a box 12 m wide, below 269 disks of 0.5 m, all of one
+        density. The box moves up and down by 0.75 m sin(2 pi t / 1 s), with an acceleration of at most 3 g.
+        Coordinates are relative to the box, so the shaking is an inertial force on every disk. Anitescu and Hart
+        2003 published the number of bodies (270), friction and restitution (0.5), h = 100 ms, the duration (50 s),
+        and that the large disk emerges after some 40 shakes. They published neither sizes nor the motion of the
+        box.""",
         tau=shaking(model, 0.75, 1.0, h),
     )
 
@@ -94,9 +97,9 @@ def brazil_nut_3d(grains: int = 269, seed: int = 0) -> DynamicSystem:
         model,
         DynamicOptions(h=h, restitution=0.5),
         20.0,
-        """A sphere of radius 0.15 m at the bottom of a box 0.9 m wide and deep, below 269 spheres of 0.05 m, all of one
-        density. The box moves up and down by 0.05 m sin(2 pi t / 0.5 s), and the motion is seen from it. Sizes and shaking
-        are ours.""",
+        """A sphere of radius 0.15 m at the bottom of a box 0.9 m wide and deep, below 269 spheres of 0.05
+        m, all of one density. The box moves up and down by 0.05 m sin(2 pi t / 0.5 s), and coordinates are relative
+        to it. Sizes and shaking were chosen here.""",
         tau=shaking(model, 0.05, 0.5, h),
     )
 

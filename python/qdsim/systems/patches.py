@@ -48,8 +48,9 @@ def ball_drop(dissipation: float = 1.0, height: float = 0.1) -> DynamicSystem:
         build(scene.build()),
         DynamicOptions(h=1e-4),
         1.5 * (2 * height / 9.81) ** 0.5 + 0.03,
-        """A soft ball falls on a rigid floor. Without dissipation it comes back as fast as it fell, but for what steps of
-        first order lose; with much it comes back at less than 1 / dissipation.""",
+        """A soft ball falls on a rigid floor. Without dissipation it rebounds with the speed of its fall,
+        except for the error of first-order steps. With much dissipation it rebounds with less than 1 /
+        dissipation.""",
     )
 
 
@@ -66,8 +67,8 @@ def sliding_box(speed: float = 1.0, friction: float = 0.3) -> DynamicSystem:
         build(scene.build()),
         DynamicOptions(h=1e-3),
         1.2 * abs(speed) / (9.81 * max(friction, 0.05)),
-        """A soft box slides to rest on a rigid floor, after speed squared / (2 friction g). It does not rise by its friction
-        as the convex law of hard contacts makes it.""",
+        """A soft box slides to rest on a rigid floor, over the distance speed squared / (2 friction g).
+        Friction does not lift it, as it does under the convex law of rigid contacts.""",
         v=(speed, 0, 0, 0, 0, 0),
     )
 
@@ -87,8 +88,9 @@ def tipping_box(push: float = 1.1) -> DynamicSystem:
         model,
         DynamicOptions(h=1e-3),
         0.6,
-        """A tall soft box on a rigid floor is pushed at its middle, ever more for 0.2 s, by push times what would tip a
-        rigid one in the end: well below 1 the middle of pressure moves under it and it stays, above it tips over its edge.""",
+        """A tall soft box on a rigid floor is pushed at its middle. The force rises for 0.2 s to ``push``
+        times the force that would tip a rigid box. Well below 1 the centre of pressure moves and the box stands;
+        above 1 it tips over.""",
         tau=lambda t, q, v: np.array([force * min(t / 0.2, 1.0), 0, 0, 0, 0, 0]),
     )
 
@@ -115,8 +117,8 @@ def four_boxes() -> DynamicSystem:
         build(scene.build()),
         DynamicOptions(h=5e-3),
         2.0,
-        """Four cubes, rigid and soft by turns, fall on each other while they spin at 1 to 4 rad/s, on soft ground without
-        friction: `test/boxes.jl` of PressureFieldContact.jl.""",
+        """Four cubes, alternately rigid and soft, spin at 1 to 4 rad/s and fall on each other, on soft ground without
+        friction. The scene is that of `test/boxes.jl` of PressureFieldContact.jl.""",
         v=v,
     )
 
@@ -149,8 +151,8 @@ def spinning_disc(speed: float = 20.0, friction: float = 0.5) -> DynamicSystem:
         build(scene.build()),
         DynamicOptions(h=1e-3),
         1.2 * abs(speed) * 3 * radius / (4 * max(friction, 0.05) * 9.81),
-        """A soft disc spins on its face on a rigid floor; it has no coefficient of torsion. The surface slows it by
-        4 friction g / (3 radius) = 130.8 rad/s^2. The bar only shows how it turns.""",
+        """A soft disc without a coefficient of torsion spins on its face on a rigid floor. The contact surface
+        decelerates it by 4 friction g / (3 radius) = 130.8 rad/s^2. The bar only makes the rotation visible.""",
         v=(0, 0, 0, 0, 0, speed),
     )
 
@@ -183,8 +185,9 @@ def soft_pinch(squeeze: float = 3.0) -> DynamicSystem:
         model,
         DynamicOptions(h=2e-3),
         1.2,
-        """Two soft balls press on a rigid box of 0.1 kg, each by squeeze, and lift it by some 5 cm. Their surfaces carry it;
-        what keeps it from turning about the line between them is their friction alone, with no coefficient of torsion.""",
+        """Two soft balls press on a rigid box of 0.1 kg with the force ``squeeze`` each, and lift it by
+        some 5 cm. Friction on the contact surfaces prevents it from turning about the line between the balls,
+        without torsion coefficients.""",
         tau=tau,
     )
 
@@ -222,11 +225,12 @@ def pencil(slips: int = 3) -> DynamicSystem:
         model,
         DynamicOptions(h=1e-3),
         REST + max(slips, 1) * PERIOD,
-        """A pencil of 6 g between two soft pads, 2 cm beside its middle. A grip of 2.5 N holds it, one of 0.3 N lets it turn
-        under its weight, and closes again the nearer it is to the next 0.2 rad: slip control as in `test/pencil.jl` of
-        PressureFieldContact.jl, whose pads, modulus, friction, forces and slips these are; its arm, which turns all of it
-        over, is not. The grip opens within 50 ms: at once, the pads spring off for 13 ms, in which the pencil falls by 1.6 mm
-        (0.1 mm a slip so), and closed at once at 0.2 rad it ends at 0.3, since that takes 15 ms.""",
+        """Two soft pads hold a pencil of 6 g, 2 cm beside its middle. A grip of 2.5 N holds it. A grip of
+        0.3 N lets it turn under its weight, and closes again as the pencil approaches the next 0.2 rad. This slip
+        control, the pads, modulus, friction, forces and angles are those of `test/pencil.jl` of
+        PressureFieldContact.jl; its arm, which turns the gripper over, is left out. The grip opens within 50 ms. If
+        it opened at once, the pads would leave the pencil for 13 ms, and it would fall by 1.6 mm (here 0.1 mm per
+        slip). If it closed at once at 0.2 rad, the pencil would stop at 0.3 rad, because closing takes 15 ms.""",
         tau=tau,
     )
 
@@ -251,9 +255,10 @@ def spoon(lean: float = 0.03) -> DynamicSystem:
         build(scene.build()),
         DynamicOptions(h=1e-3),
         0.6,
-        """A spoon of 10 g lies between two soft boxes, its middle lean beyond their edge, the upper box free to slide up and
-        down: after `test/spoon.jl` of PressureFieldContact.jl, whose boxes, modulus and friction these are; the spoon, a
-        flat handle and an ellipsoid for its bowl, is ours. What keeps it level is where the boxes press.""",
+        """A spoon of 10 g lies between two soft boxes, with its middle ``lean`` beyond their edge; the
+        upper box slides up and down freely. Boxes, modulus and friction are those of `test/spoon.jl` of
+        PressureFieldContact.jl. The spoon, a flat handle and an ellipsoid as bowl, was chosen here. The
+        distribution of pressure keeps it level.""",
     )
 
 

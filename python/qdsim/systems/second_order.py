@@ -54,9 +54,10 @@ def _pendulum() -> DynamicSystem:
         build(description),
         DynamicOptions(h=0.01),
         10.0,
-        """A slender rod of 2 m and 1 kg, held at one end, and one of 1 m and 0.5 kg at its tip, from rest and horizontal;
-        both joints are constraints between bodies that could move freely in the plane. Anitescu and Hart 2003 show that
-        constraints drift without their stabilising term (`recovery_speed=0`) and do not with it; sizes are ours.""",
+        """A slender rod of 2 m and 1 kg, held at one end, and a rod of 1 m and 0.5 kg at its tip, start
+        horizontally at rest. Both joints are constraints between bodies that move in the plane. Anitescu and Hart
+        2003 show that constraints drift without their stabilising term (`recovery_speed=0`). The sizes were chosen
+        here.""",
     )
 
 
@@ -70,8 +71,9 @@ def _falling_ellipse() -> DynamicSystem:
         build(scene.build()),
         DynamicOptions(h=0.05),
         20.0,
-        """An ellipsoid with half axes of 4, 2 and 2 m ("axes 4 and 8" of Anitescu and Hart 2003), 8 m above a plane, long
-        axis level, spin 3 rad/s, no restitution. Friction 0.3 is ours.""",
+        """An ellipsoid with half axes of 4, 2 and 2 m ("axes 4 and 8" in Anitescu and Hart 2003) falls from
+        8 m on a plane, with its long axis level, a spin of 3 rad/s and no restitution. The friction of 0.3 was
+        chosen here.""",
         v=(0.0, 0.0, 3.0),
     )
 
@@ -102,9 +104,9 @@ def _painleve_rod(
         build(scene.build()),
         DynamicOptions(h=1e-4),
         0.2,
-        """A rod of 1 m whose tip slides over a plane while it leans back by the angle. With much friction (1.6) and between
-        47 and 75 degrees Coulomb's law has no solution in accelerations, and the tip stops at once (Painleve): an impact
-        without a collision.""",
+        """A rod of 1 m leans back by ``angle`` while its tip slides over a plane. With friction 1.6 and
+        between 47 and 75 degrees, Coulomb's law has no solution in accelerations, and the tip stops at once
+        (Painleve): an impact without a collision.""",
         v=(speed, 0.0, 0.0),
     )
 
@@ -122,8 +124,9 @@ def _sliding_block(speed: float = 2.0, friction: float = 0.5) -> DynamicSystem:
         build(scene.build()),
         DynamicOptions(h=0.01),
         0.6,
-        """A block that does not turn, set down with a speed along the floor, g = 10. The convex law throws it up by friction
-        times speed, however short the steps are; time and distance to rest are right to the first order.""",
+        """A block that does not rotate starts on the floor with a horizontal speed, g = 10. The convex law
+        throws it up with friction times speed, however short the steps are; time and distance to rest are right to
+        first order.""",
         v=(speed, 0.0),
     )
 
@@ -142,8 +145,9 @@ def _cradle(balls: int = 5, gap: float = 0.0) -> DynamicSystem:
         build(scene.build()),
         DynamicOptions(h=0.01, restitution=1.0),
         0.5,
-        """Equal balls in a row, the first of which hits the others at 1 m/s, without loss. Newton's rule for all contacts at
-        once shares the motion; with gaps that take more than a step each, the last ball alone goes on.""",
+        """Equal balls in a row; the first one hits the others at 1 m/s, without loss. If all contacts
+        bounce in one step, Newton's rule distributes the motion over the balls. If each gap takes more than a step,
+        only the last ball moves on.""",
         v=v,
     )
 
@@ -158,8 +162,8 @@ def _top() -> DynamicSystem:
         build(scene.build()),
         DynamicOptions(h=0.01),
         20.0,
-        """A free body with moments of inertia 1, 2 and 3 that spins at 5 rad/s about the middle axis, which is unstable: it
-        turns over and back.""",
+        """A free body with moments of inertia 1, 2 and 3 spins at 5 rad/s about its intermediate axis. This
+        rotation is unstable: the body turns over and back.""",
         v=(0.01, 5.0, 0.01),
     )
 

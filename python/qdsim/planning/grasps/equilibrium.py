@@ -162,8 +162,8 @@ def holding_command(
         if outside.any():
             i = int(outside.argmax())
             raise EquilibriumError(
-                f"q: no command within its bounds holds it: actuator {model.actuator_names[i]!r} would be "
-                f"{outside[i]:.3g} beyond [{low[i]:g}, {high[i]:g}]",
+                "q: no command within the bounds holds this configuration: actuator "
+                f"{model.actuator_names[i]!r} would be {outside[i]:.3g} beyond [{low[i]:g}, {high[i]:g}]",
                 residual,
             )
         worst = int(np.abs(residual).argmax())
