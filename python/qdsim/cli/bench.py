@@ -40,7 +40,7 @@ _BLOCK = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``qdsim bench``."""
+    """Add the arguments of ``qdsim bench``."""
     parser.add_argument(
         "sources",
         metavar="FILE|SYSTEM",

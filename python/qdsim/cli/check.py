@@ -46,7 +46,7 @@ _NEAR = 0.02
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``qdsim check``."""
+    """Add the arguments of ``qdsim check``."""
     parser.add_argument("file", metavar="FILE", help="an MJCF or URDF file")
     add_loading(parser)
     parser.add_argument("--picture", metavar="PNG", help="draw that configuration")

@@ -12,7 +12,7 @@ __all__ = ["add_arguments", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``qdsim demo``."""
+    """Add the arguments of ``qdsim demo``."""
     parser.add_argument("--output", type=Path, default=Path("demo"), help="folder for the results")
     parser.add_argument("--seed", type=int, default=0, help="seed of the planner")
     parser.add_argument(

@@ -20,12 +20,12 @@ _FOR_USERS = ("demo", "planning", "meshes", "notebooks", "viewer", "envs", "jax"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``qdsim info``."""
+    """Add the arguments of ``qdsim info``."""
     add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> Outcome:
-    """Print everything that a bug report needs."""
+    """Print the versions and settings that a bug report needs."""
     import qdsim
 
     folder = Path(qdsim.__file__).parent

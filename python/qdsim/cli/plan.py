@@ -44,7 +44,7 @@ _LOOPS = ("auto", "open", "stabilizer", "mpc", "replan", "renew", "grip", "gait"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``qdsim plan``."""
+    """Add the arguments of ``qdsim plan``."""
     parser.add_argument(
         "task",
         metavar="FILE|SYSTEM[/TASK]",

@@ -25,7 +25,7 @@ __all__ = ["add_arguments", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``qdsim render``."""
+    """Add the arguments of ``qdsim render``."""
     parser.add_argument("source", metavar="PLAN|FILE|SYSTEM", help="object to draw")
     parser.add_argument(
         "-o", "--output", required=True, metavar="PICTURE", help=".png, .gif or .mp4"

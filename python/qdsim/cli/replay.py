@@ -17,7 +17,7 @@ __all__ = ["add_arguments", "add_model", "judged", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``qdsim replay``."""
+    """Add the arguments of ``qdsim replay``."""
     parser.add_argument("plan", metavar="PLAN", help="file of a plan")
     add_model(parser)
     add_loading(parser)
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
-    """Arguments for the model of a plan."""
+    """Add the arguments for the model of a plan."""
     parser.add_argument(
         "--model",
         metavar="FILE|SYSTEM",

@@ -46,7 +46,7 @@ _LOADING = ("--stiffness", "--leave-out", "--package-dir")
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """The switch ``--json``."""
+    """Add the switch ``--json``."""
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 

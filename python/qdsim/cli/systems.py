@@ -11,7 +11,7 @@ __all__ = ["add_arguments", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``qdsim systems``."""
+    """Add the arguments of ``qdsim systems``."""
     add_json(parser)
 
 

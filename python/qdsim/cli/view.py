@@ -18,7 +18,7 @@ __all__ = ["add_arguments", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``qdsim view``."""
+    """Add the arguments of ``qdsim view``."""
     parser.add_argument("source", metavar="FILE|SYSTEM|PLAN", help="object to show")
     parser.add_argument("--html", metavar="PAGE", help="write a page instead of opening a browser")
     parser.add_argument("--port", type=int, help="port of the page; default: a free one")

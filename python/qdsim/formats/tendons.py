@@ -12,7 +12,7 @@ _Points = tuple[tuple[str, tuple[float, ...]] | Wrap | Pulley, ...]
 
 
 def read_tendons(r: Reading) -> tuple[Tendon, ...]:
-    """Those whose length a step knows; notes what of them is ignored and refused."""
+    """Read the tendons whose length a step can compute; record ignored and unsupported properties."""
     result = []
     for i, name in enumerate(r.names("tendon", r.m.ntendon, r.m.name_tendonadr)):
         tendon = _tendon(r, i, name)
@@ -61,7 +61,7 @@ def _interval(values: np.ndarray) -> tuple[float, float]:
 
 
 def _course(r: Reading, parts: range) -> tuple[tuple[tuple[str, float], ...], _Points]:
-    """The joints that it sums up, or what it goes along; one is empty."""
+    """Return the joints that a tendon sums up, or the elements along its path; one of them is empty."""
     m = r.m
     objects = [int(m.wrap_objid[k]) for k in parts]
     if int(m.wrap_type[parts[0]]) == _JOINT:
@@ -90,7 +90,7 @@ def _refuse_pulley(r: Reading, owner: str, acts: bool) -> None:
 
 
 def _linear_stiffness(r: Reading, i: int, owner: str, stiffness: float) -> float:
-    """Zero, and refused, where the spring is a polynomial of its length."""
+    """Return the stiffness of the spring; if the spring is not linear, refuse it and return zero."""
     polynomial = np.ravel(r.field("tendon_stiffnesspoly", np.zeros((i + 1, 1)))[i])
     if not np.any(polynomial) or r.disabled("spring"):
         return stiffness
@@ -99,13 +99,13 @@ def _linear_stiffness(r: Reading, i: int, owner: str, stiffness: float) -> float
 
 
 def _site(r: Reading, site: int) -> tuple[str, tuple[float, ...]]:
-    """The body that it is on, and where."""
+    """Return the body of a site, and its position in the body."""
     body = int(r.m.site_bodyid[site])
     return r.body_names[body] if body else "world", tuple(map(float, r.m.site_pos[site]))
 
 
 def _is_used(r: Reading, i: int) -> bool:
-    """Whether an actuator or an equality acts on the tendon."""
+    """Return whether an actuator or an equality acts on the tendon."""
     m = r.m
     on_tendons = np.asarray(m.actuator_trntype) == 3  # mjtTrn
     pulled = np.any(on_tendons & (np.asarray(m.actuator_trnid).reshape(-1, 2)[:, 0] == i))

@@ -114,7 +114,7 @@ class Controllers:
         return ("planned", "mpc"), "the object is pushed, not held"
 
     def touches(self) -> bool:
-        """Whether enough fingers touch the object to hold it."""
+        """Return whether enough fingers touch the object to hold it."""
         return self._grip.touching(self.world.q) >= self._grip.fingers
 
     def follow(self, plan: Plan) -> None:

@@ -29,7 +29,7 @@ class EdgeKind(enum.IntEnum):
 
 
 class Edge(NamedTuple):
-    """A node and how it was reached."""
+    """A node, and the edge that leads to it."""
 
     kind: int
     q: Array  # (nq,) the node
