@@ -1,9 +1,8 @@
-"""Learning: trainings, policies in MuJoCo, speed of environments and pullbacks,
-identification beside others.
+"""Learning: trainings, policies in MuJoCo, speed of environments and of pullbacks, and identification.
 
-Trainings are read from build/learn (`make learn`): curves, and what examples/evaluate.py has kept
-beside the policies. The rest is measured. Identification beside CMA-ES and mujoco.sysid where
-``cma`` and what ``mujoco[sysid]`` asks for are there.
+Trainings are read from build/learn (`make learn`): curves, and the results of examples/evaluate.py that are saved
+with the policies. All other numbers are measured. Identification is compared with CMA-ES (if ``cma`` is installed)
+and with mujoco.sysid (if the requirements of ``mujoco[sysid]`` are installed).
 """
 
 from __future__ import annotations

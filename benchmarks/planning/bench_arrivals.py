@@ -1,10 +1,10 @@
-"""Plans for scenes of people's own, executed in MuJoCo as ``qdsim plan FILE --goal ... --execute`` does: ``paced``,
-``rrt``, and an executor with all that it has, from the same seed.
+"""Plans for users' own scenes, executed in MuJoCo as by ``qdsim plan FILE --goal ... --execute``.
 
-The scenes and goals are those of ``arrival_scenes.py`` and ``robot_scenes.py`` (which needs example-robot-data); nothing was tuned for them. *Reached*: within 20 mm and 0.05 rad,
-and held for 2 s. Seconds are those of the simulated world; a plan may take 60 s of CPU and an execution 90. ``--only``
-names scenes; ``--cache FILE`` keeps every run in a file of JSON lines, and goes on from there; ``--cached`` prints the
-table of what the file has.
+Each run is ``paced``, ``rrt``, and an executor with all of its controllers, with the same seed. The scenes and goals
+are those of ``arrival_scenes.py`` and ``robot_scenes.py`` (the latter needs example-robot-data); nothing was tuned
+for them. *Reached*: within 20 mm and 0.05 rad, and held for 2 s. Times are in seconds of the simulated world. A plan
+may take 60 s of CPU and an execution 90 s. ``--only`` names scenes. ``--cache FILE`` saves every run as a line of
+JSON and continues from there. ``--cached`` prints the table of the runs in the file.
 """
 
 from __future__ import annotations

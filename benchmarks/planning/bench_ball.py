@@ -1,19 +1,19 @@
-"""The Allegro ball outside of the model it was planned with: strokes, executed in MuJoCo at half a millisecond.
+"""The Allegro ball in MuJoCo: strokes that were planned in another model, executed at half a millisecond.
 
-- *Whole executions*: from the task's start to its goal without a break. The hand closes on the ball, turns it, sets
-  it down, lets go, moves to the next grasp through the simulated world, and holds the ball at the end; strokes are
-  found on the way from where the ball is measured (``planning.transfer(..., controller="gait")``). *Half turn*: the
-  task's goal. *Box*: a goal drawn from the task's box of subgoals, one a seed.
-  *Contacts*: those of ``TransferOptions.contacts``; *four fingers*: a grip is one of all four, and a stroke ends
-  where one is lost (``GripOptions.fingers``).
-- *As planned*: every segment of a plan begins where it was planned, as CQDC section IX measures:
-  Delta-bar, medians over segments, and segments that end within the task's tolerances. *strokes*:
-  plans of ``planning.gait``; *plan*: of the task's own planner. *open*: commands as planned;
-  *grip*: a grip along the segment's path.
+- *Whole executions* go from the task's start to its goal without interruption. The hand closes on the ball, turns it,
+  sets it down, releases it, moves to the next grasp through the simulated world, and holds the ball at the end.
+  Strokes are found during the execution from the measured pose of the ball (``planning.transfer(...,
+  controller="gait")``). *Half turn*: the task's goal. *Box*: a goal drawn from the task's box of subgoals, one for
+  each seed. *Contacts*: the setting ``TransferOptions.contacts``. *Four fingers*: a grip needs all four fingers, and
+  a stroke ends if one of them loses contact (``GripOptions.fingers``).
+- *As planned*: every segment of a plan begins in its planned state, as in CQDC section IX. The table has Delta-bar
+  (medians over segments) and the number of segments that end within the task's tolerances. *strokes*: plans of
+  ``planning.gait``; *plan*: plans of the task's own planner. *open*: planned commands; *grip*: a grip along the
+  segment's path.
 
-*published* is the ball of 1 kg on joints of 100 Nm/rad, *hardware* that of 50 g on joints of 2 to 4
-Nm/rad, for the same task. ``--cache FILE`` keeps every run in a file of JSON lines, and goes on
-from there; ``--cached`` prints the table of what the file has.
+*published* is the ball of 1 kg on joints of 100 Nm/rad, *hardware* the ball of 50 g on joints of 2 to 4 Nm/rad, for
+the same task. ``--cache FILE`` saves every run as a line of JSON and continues from there. ``--cached`` prints the
+table of the runs in the file.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""``Mpc`` outside of its own model: a cube turned in the Allegro hand, in MuJoCo at half a millisecond.
+"""``Mpc`` in another simulator than its model: a cube turned in the Allegro hand, in MuJoCo at half a millisecond.
 
-No plan: ``planning.Mpc`` with the task's own settings (``planning.dexterous``) every 0.1 s straight
-to a random goal, rotation vectors evenly from a ball of 60 degrees; 6 s, actuators cut off at 0.7
-Nm, measurements exact. The model has the same friction as the world.
-*Contacts*: those of ``TransferOptions.contacts``. *Soft settings*: kappa 300 and a weight of moves
-40 times smaller, near those that follow plans on a plane. *Going on*: ``hold=False``. *Creeping
-model*: steps with ``contacts="mujoco"``. Lost: further than 0.1 m from the goal;
-that counts as 180 degrees. *Was there*: within 10 degrees at some time.
+There is no plan: every 0.1 s ``planning.Mpc`` with the task's own settings (``planning.dexterous``) steers straight
+to a random goal. Goals are rotation vectors drawn evenly from a ball of 60 degrees; runs last 6 s, actuators are
+limited to 0.7 Nm, and measurements are exact. The model has the friction of the world. *Contacts*: the setting
+``TransferOptions.contacts``. *Soft settings*: kappa 300 and a weight of command changes that is 40 times smaller,
+close to the settings that follow plans on a plane. *Going on*: ``hold=False``. *Creeping model*: steps with
+``contacts="mujoco"``. *Lost*: farther than 0.1 m from the goal; this counts as 180 degrees. *Was there*: within 10
+degrees at some time.
 
-``--cache FILE`` keeps every run in a file of JSON lines, and goes on from there; ``--cached``
-prints the table of what the file has.
+``--cache FILE`` saves every run as a line of JSON and continues from there. ``--cached`` prints the table of the runs
+in the file.
 """
 
 from __future__ import annotations

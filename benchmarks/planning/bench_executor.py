@@ -1,21 +1,22 @@
-"""``planning.Executor`` on unseen goals, in MuJoCo at 1 ms, with its stiff contacts and with its default ones.
+"""``planning.Executor`` on random goals, in MuJoCo at 1 ms, with its stiff contacts and with its default ones.
 
-Goals: of pushing, planar hand and door evenly from the task's box of subgoals; of ball and cube rotation vectors evenly
-from a ball of 60 degrees, the position that of the start. Plans are those of ``paced`` and ``rrt``, with the goal's
-number as seed; the cube's task has no sampler, and its plan is that of ``impc``. Where no plan is found the executor
-begins without one.
+Goals of pushing, planar hand and door are drawn evenly from the task's box of subgoals. Goals of ball and cube are
+rotation vectors drawn evenly from a ball of 60 degrees, at the position of the start. Plans are those of ``paced``
+and ``rrt``, with the goal's number as seed. The cube's task has no sampler; its plan is that of ``impc``. If no plan
+is found, the executor begins without one.
 
-*Reached and held*: within the task's tolerances for 2 s at the end. Errors are those at the end, of all goals. Seconds
-are those of the simulated world; CPU without the plan's. A run ends after 400 s of the world or 120 s of CPU, and
-counts as missed ("late").
+*Reached and held*: within the task's tolerances for 2 s at the end. Errors are those at the end, over all goals.
+Times are in seconds of the simulated world; CPU times do not include the plan. A run ends after 400 s of the world or
+120 s of CPU, and then counts as missed ("late").
 
-``--plans`` compares plans instead, made with rigid contacts and with those that creep (``Options(contacts="mujoco")``), of
-the same goals of planar hand, ball and cube, executed by `planning.transfer` in MuJoCo's default contacts. *Segments*: open
-loop, each from where it begins in the plan, arrived within the task's tolerances; *auto*: by an executor that begins
-with the plan. A plan, or a run, may take ``PLAN`` s of CPU; what takes longer is missed.
+``--plans`` compares plans instead: plans made with rigid contacts and plans made with creeping contacts
+(``Options(contacts="mujoco")``), for the same goals of planar hand, ball and cube, executed by `planning.transfer`
+with MuJoCo's default contacts. *Segments*: executed in open loop, each from its planned start; the table has those
+that end within the task's tolerances. *auto*: executed by an executor that begins with the plan. A plan and a run may
+take ``PLAN`` s of CPU each; longer ones count as missed.
 
-``--cache FILE`` keeps every run in a file of JSON lines, and goes on from there; ``--cached`` prints the table of what
-the file has. ``--only SYSTEM CONTACTS`` runs what is named (any number of words).
+``--cache FILE`` saves every run as a line of JSON and continues from there. ``--cached`` prints the table of the runs
+in the file. ``--only SYSTEM CONTACTS`` runs only the named systems and contacts (any number of words).
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""Grasps of ``SurfaceSampler`` that have to carry: 60 cases, the table taken away.
+"""Grasps of ``SurfaceSampler`` that have to carry an object: 60 cases, in which the table is taken away.
 
-Four robots (a gripper on slides with a wrist, fingers that are boxes or capsules; an iiwa 7 with
-the Schunk gripper; the Allegro hand on slides, fingers down; two planar fingers of two hinges) over
-a box, a cylinder, a sphere or a mesh of random size (4 to 7 cm), weight (50 to 200 g) and place,
-friction 0.8: ``tests/lifting.py``. One call of the sampler with two contacts each; the fingers then
-press with at least one weight of the object (``Grip``, one command that stays), half a second on
-the table and one second without it. *Held*: the object moves by less than 2 cm then, in exact steps
-of 0.1 s; in MuJoCo (elliptic cones, contacts of 2 ms, critically damped joints, robot without
-weight); in both.
+Four robots (a gripper on slides with a wrist and fingers that are boxes or capsules; an iiwa 7 with the Schunk
+gripper; the Allegro hand on slides with its fingers down; two planar fingers of two hinges) grasp a box, a cylinder,
+a sphere or a mesh of random size (4 to 7 cm), weight (50 to 200 g) and position, with friction 0.8; see
+``tests/lifting.py``. The sampler is called once, for two contacts each. The fingers then press with at least one
+weight of the object (``Grip``, one constant command), for half a second on the table and one second without it.
+*Held*: the object moves by less than 2 cm in the second without the table, in exact steps of 0.1 s; in MuJoCo
+(elliptic cones, contacts of 2 ms, critically damped joints, a robot without weight); and in both.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""iMPC: the quadratic program, CQDC's Table II, random goals, closed loop. One thread; seconds of it are
-seconds of processor time.
+"""iMPC: the quadratic program, CQDC's Table II, random goals, and closed loop. One thread; times are CPU seconds.
 
-CQDC does not print the weights behind its Table II; the authors' released scripts have them, and their goals,
-horizons and schedules, and these are used here. Contenders take turns inside every round.
+CQDC does not print the weights of its Table II. The authors' released scripts have them, as well as goals, horizons
+and schedules; all of these are used here. Contenders take turns in every round.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""Two judges of the same plans: MuJoCo and the package's own second-order step, open loop, at 1 ms.
+"""Two judges of the same plans: MuJoCo and the package's own second-order step, in open loop at 1 ms.
 
-Plans are those of bench_transfer.py: each system's first task, one plan a seed, every segment begun where it was planned.
-Four judges: MuJoCo with stiff contacts and with its default ones, qdsim's rigid contacts under the convex law and under
-Coulomb's. *Arrived* are segments that end within the task's tolerances. *Apart* is how far two judges leave the object
-from each other at the end of a segment, in units of those tolerances (the larger of position and rotation): median over
-segments, and the share of segments where they give another verdict. A seed counts where all four come to an end. What the two laws of qdsim differ by is the law;
-what MuJoCo's two contacts differ by is softness; CPU times say what a simulated second costs.
+Plans are those of bench_transfer.py: the first task of each system, one plan for each seed; every segment begins in
+its planned state. There are four judges: MuJoCo with stiff contacts, MuJoCo with its default contacts, and qdsim's
+rigid contacts under the convex law and under Coulomb's law. *Arrived*: segments that end within the task's
+tolerances. *Apart*: the distance between the object's poses under two judges at the end of a segment, in units of
+these tolerances (the larger one of position and rotation): the median over segments, and the share of segments on
+which the verdicts differ. A seed counts only if all four judges finish. The difference between qdsim's two laws is
+due to friction, that between MuJoCo's two contacts is due to softness. CPU times are per simulated second.
 
     python benchmarks/planning/bench_judges.py [--seeds 3] [system ...]
 """

@@ -1,7 +1,7 @@
-"""Motions between the grasps of plans: how many are found, how, in what time; which objects would fall.
+"""Motions between the grasps of plans: how many are found, by which method, and how fast; which objects would fall.
 
-Prints Markdown. The pairs of grasps are the changes of grasp of plans from several seeds, as the planner leaves
-them; each motion is then judged by `Plan.check`, which certifies its edges anew.
+Prints Markdown. The pairs of grasps are the regrasps of plans from several seeds, unchanged. `Plan.check` then
+certifies the edges of each motion independently.
 """
 
 from __future__ import annotations

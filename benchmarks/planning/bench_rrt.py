@@ -1,17 +1,16 @@
 """Seconds per 1000 iterations of the planner, and how often and how fast it reaches its goals.
 
-Contenders take turns inside every round; the tables give medians and minima. One thread; seconds
-are CPU time of the process.
+Contenders take turns in every round; the tables give medians and minima. One thread; times are CPU seconds of the
+process.
 
-- An *iteration* of the published structure is one subgoal: nearest node, one least squares, one step or one
-  contact sample, and one smoothed linearisation of the new node. The goal is out of reach here, so that all
-  trees grow to 1000 iterations. The authors' released C++ planner takes 1.2 to 1.7 s for this on one core
-  of this kind (planar hand; smoothed steps, no contact samples).
-- Table III of CQDC gives seconds for 1000 iterations on a 16-core Threadripper 2950; the paper does not say with
-  which steps and weights. Beside it stands the published structure with the tasks' own step and gamma, one thread;
-  the randomized schemes with 100 samples of standard deviation 0.1, as in the authors' scripts.
-- *To the goal* is what a user waits for: the whole search, until the object's pose is within 0.02 m and
-  0.05 rad.
+- An *iteration* of the published structure is one subgoal: nearest node, one least-squares problem, one step or one
+  contact sample, and one smoothed linearisation of the new node. The goal cannot be reached here, so that all trees
+  grow to 1000 iterations. The authors' released C++ planner takes 1.2 to 1.7 s for this on one core of this kind
+  (planar hand; smoothed steps, no contact samples).
+- Table III of CQDC gives seconds for 1000 iterations on a 16-core Threadripper 2950, but not which steps and weights
+  were used. It is compared with the published structure with the tasks' own step and gamma, on one thread; the
+  randomized schemes have 100 samples of standard deviation 0.1, as in the authors' scripts.
+- *To the goal* is the time of the whole search, until the object's pose is within 0.02 m and 0.05 rad.
 """
 
 from __future__ import annotations

@@ -1,25 +1,25 @@
-"""What each ingredient of CQDC's planner is worth: its Figure 11 as a table.
+"""The effect of each ingredient of CQDC's planner: its Figure 11 as a table.
 
-The published structure (CQDC Alg. 2 and 3: one step or one contact sample an iteration, exact dynamics) with one
+The published structure (CQDC Alg. 2 and 3: one step or one contact sample per iteration, exact dynamics) with one
 ingredient changed at a time:
 
-- *analytic*, *first order*, *zeroth order*: the smoothing behind metric and inputs; the randomized ones with 100
+- *analytic*, *first order*, *zeroth order*: the smoothing of metric and inputs; the randomized schemes have 100
   samples of standard deviation 0.1 in the units of the command, as in the authors' scripts;
 - *exact*: derivatives of the exact step for metric and inputs;
 - *no contact samples*: every iteration is a step;
-- *global metric*: nearest by the plain distance of poses, rotations scaled to length by ``task.length``.
+- *global metric*: the nearest node by the distance of poses, with rotations multiplied by ``task.length``.
 
-Goal bias, probability of a contact sample, step and gamma are those of the authors' scripts nearest in time to the
-paper, where a script was read. The goal cannot be reached (zero tolerance), so every tree has 1000 iterations.
+Goal bias, probability of a contact sample, step and gamma are those of the authors' scripts that are nearest in time
+to the paper, if a script was read. The goal cannot be reached (zero tolerance), so every tree has 1000 iterations.
 
-Two measures, as in CQDC §VIII-A. *Distance* is the least one of any node's object pose to the goal,
-as a share of that of the start, rotations scaled to length. *Packing ratio* (eq. 51) is the share
-of 500 poses drawn uniformly from the task's box of subgoals whose local Mahalanobis distance to
-some node is at most 3, without the factor 1/2. To compare trees with each other all of them are
-measured with the same metric, the analytic one at their nodes.
+There are two measures, as in CQDC §VIII-A. *Distance*: the smallest distance of any node's object pose from the goal,
+as a share of the distance of the start, with rotations scaled to length. *Packing ratio* (eq. 51): the share of 500
+poses, drawn uniformly from the task's box of subgoals, whose local Mahalanobis distance to some node is at most 3,
+without the factor 1/2. For comparison, all trees are measured with the same metric, the analytic one at their nodes.
 
-All six systems take half an hour of one core with three seeds, almost all of it for the randomized schemes; by default
-three run. ``--log`` keeps one line of JSON for every tree, and a campaign that was cut off goes on where it was.
+All six systems take half an hour of one core with three seeds, almost all of it for the randomized schemes; by
+default three systems run. ``--log`` saves one line of JSON for every tree, so that an interrupted run continues where
+it was.
 """
 
 from __future__ import annotations

@@ -1,22 +1,21 @@
-"""Success over random goals: how often the planner finds a plan, how long it takes, how near it ends.
+"""Success on random goals: how often the planner finds a plan, how long it takes, and how near it ends.
 
-Goals are drawn uniformly from each task's own box of subgoals, the one that CQDC's planner draws its subgoals from
-(positions and rotation vectors relative to the start; the table has the boxes). Two kinds of draws are drawn again:
-poses in which the object penetrates what the robot cannot move (ground, walls, the fixed leaf of the door) by more
-than 0.1 mm, which nothing can reach, and poses within the tolerances of the start. Whether some grasp can hold the
-object at a goal in the air is not asked: such goals count, reached or not. The book is the one system without a
-published box; ours lets it rise by 5 cm and tilt.
+Goals are drawn uniformly from each task's own box of subgoals, from which CQDC's planner also draws its subgoals
+(positions and rotation vectors relative to the start; the table has the boxes). Two kinds of goals are drawn again:
+poses in which the object penetrates static bodies (ground, walls, the fixed leaf of the door) by more than 0.1 mm,
+which cannot be reached; and poses within the tolerances of the start. Goals in the air count even if no grasp can
+hold the object there. Only the book has no published box; the box chosen here lets it rise by 5 cm and tilt.
 
-A success is a plan that ``Plan.check`` finds good: the exact steps, replayed, have the same bits and end within the
-task's tolerances, and no grasp changes where something penetrates. The planner is the chaining one with the task's
-settings, goal number i with seed i, until 20000 nodes or (in the iteration after) 100000 simulator steps; that is
-some 2 s for planar pushing and a minute for the arms. Seconds are CPU time of one thread, nodes and seconds those of
-successes.
+A success is a plan that ``Plan.check`` accepts: the exact steps, replayed, have the same bits and end within the
+task's tolerances, and nothing penetrates at regrasps. The planner is the chaining one with the task's settings. Goal
+number i has seed i. The search ends at 20000 nodes or (in the iteration after) 100000 simulator steps; this takes
+some 2 s for planar pushing and a minute for the arms. Times are CPU seconds of one thread; nodes and times are those
+of successes.
 
-A system's name stands for its first task; ``system/task`` names another one. With ``--published`` the goal is
-the task's own every time, and only the seed changes.
+A system's name stands for its first task; ``system/task`` names another one. With ``--published`` the goal is always
+the task's own, and only the seed changes.
 
-A campaign can be cut off and goes on where it was: ``--log`` keeps one line of JSON for every goal.
+``--log`` saves one line of JSON for every goal, so that an interrupted run continues where it was.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
-"""``SamplingMpc``: what a control period costs, and where it brings a cube and a pen in MuJoCo, without a plan.
+"""``SamplingMpc``: the time of a control period, and executions of a cube and a pen in MuJoCo without a plan.
 
-Periods: the cube in the Allegro hand, 100 samples, a horizon of 1 s, 20 calls of the quasi-dynamic model, 4 of the
-others, each after a first; wall time, CPU time of all threads a call, and the share of the model's roll-outs. *Second order*: the package's own step at 10 ms. *MuJoCo*:
-``mujoco.rollout`` at 4 ms with stiff contacts.
+Periods: the cube in the Allegro hand, 100 samples, a horizon of 1 s, 20 calls with the quasi-dynamic model and 4 with
+the others, after a first call that does not count. The table has wall time, CPU time of all threads per call, and the
+share of the model's roll-outs. *Second order*: the package's own step at 10 ms. *MuJoCo*: ``mujoco.rollout`` at 4 ms
+with stiff contacts.
 
-Goals: those of bench_cube.py, 8 s, actuators of 0.7 Nm; the pen as its task has it, 24 s. The world is MuJoCo at 1 ms.
-*Reached* is within the task's tolerances at the end. The prediction is quasi-dynamic unless it says MuJoCo.
+Goals: those of bench_cube.py, 8 s, actuators of 0.7 Nm; the pen has the goal of its task, 24 s. The world is MuJoCo
+at 1 ms. *Reached*: within the task's tolerances at the end. Predictions are quasi-dynamic except in rows with
+"MuJoCo".
 
     python benchmarks/planning/bench_sampling.py [--goals 6] [--seeds 2] [--slow] [--periods-only]
 """

@@ -1,21 +1,22 @@
-"""Whether plans transfer better that were made with soft fingertips: beside plans with rigid ones, in three worlds.
+"""Are plans made with soft fingertips executed more accurately? A comparison with rigid fingertips in three worlds.
 
-The planar hand and the Allegro hand with ball and with plate, planned once with rigid fingertips, where contact is at
-points, and once with the same hand's soft ones (`qdsim.systems.load("planar_hand_soft")` and so on), the same planner,
-settings and seeds. With the plate, whose plans take minutes to find, it is the published motion (towards the wall, 80
-commands, the last one held) from a place displaced by 3 mm and 0.03 rad at random: what either model says that it does. Both are executed
-open loop in
+The planar hand and the Allegro hand with ball and with plate are planned once with rigid fingertips (point contacts)
+and once with the same hand's soft ones (`qdsim.systems.load("planar_hand_soft")` and so on), with the same planner,
+settings and seeds. Plans for the plate take minutes, so its published motion is used (towards the wall, 80 commands,
+the last one held), from a start displaced by 3 mm and 0.03 rad at random, as predicted by either model. All are
+executed in open loop in
 
-- *MuJoCo*: rigid bodies, points, stiff contacts;
-- *fields*: the package's own second-order step with soft tips, pressure fields on ellipsoids of friction;
-- *Drake*: the same soft tips as hydroelastic contact (`pip install drake`; left out where it is not installed).
+- *MuJoCo*: rigid bodies, point contacts, stiff contacts;
+- *fields*: the package's own second-order step with soft tips, pressure fields with friction ellipsoids;
+- *Drake*: the same soft tips as hydroelastic contact (`pip install drake`; left out if it is not installed).
 
-*Segments*: every segment begins as planned; arrived are those that end within the task's tolerances of where they should,
-errors are medians at their ends, and Delta over L is the time average of the object's error over the length of its
-way. *Whole*: the object goes from segment to segment as it is, the robot from grasp to grasp by collision-free motions;
-reached are plans at whose end the object is within the tolerances of the goal.
+*Segments*: every segment begins in its planned state. The table has the segments that end within the task's
+tolerances, the medians of the errors at their ends, and Delta over L: the time average of the object's error, divided
+by the length of its path. *Whole*: the object stays where each segment leaves it, and the robot moves from grasp to
+grasp by collision-free motions; a plan is reached if the object ends within the tolerances of the goal.
 
-``--cache FILE`` keeps runs as JSON lines and does those that are missing; ``--cached`` prints what there is.
+``--cache FILE`` saves runs as lines of JSON and makes those that are missing; ``--cached`` prints the runs in the
+file.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
-"""What it costs to let go only of what stays: plans with ``require_static_regrasps``, the default, and without.
+"""The cost of regrasping only where the object stays in place: plans with ``require_static_regrasps`` and without.
 
-CQDC's contact samples ignore gravity: while the robot goes from one grasp to the next, the object
-stays where it is. Where it hangs between fingers it would fall. ``require_static_regrasps`` changes
-a grasp only where one exact step without the robot leaves the object in place (``planning.is_stable``).
-The systems are those with gravity along the object's freedoms (pen, door, bucket and cylinder have
-none, the pushed box lies on its table).
+CQDC's contact samples ignore gravity: the object stays in place while the robot moves from one grasp to the next,
+even between fingers in the air, where it would fall. With ``require_static_regrasps``, the default, the planner
+regrasps only where one exact step without the robot leaves the object in place (``planning.is_stable``). The systems
+are those in which gravity acts on the object (not on pen, door, bucket and cylinder; the pushed box lies on its
+table).
 
 The planner is the chaining one with the tasks' settings and at most 4000 nodes, the default. *Drop*: regrasps of the
-plan that would drop the object (``Verdict.dropping_regrasps``). Seconds are CPU time of one thread; nodes, regrasps and
-seconds are those of plans. ``--log`` keeps one line of JSON for every search, and a campaign that was cut off goes on.
+plan that would drop the object (``Verdict.dropping_regrasps``). Times are CPU seconds of one thread; nodes, regrasps
+and times are those of plans. ``--log`` saves one line of JSON for every search, so that an interrupted run continues
+where it was.
 """
 
 from __future__ import annotations

@@ -1,25 +1,26 @@
-"""Plans executed in MuJoCo at small steps: CQDC section IX, in closed loop too.
+"""Plans executed in MuJoCo at small steps: CQDC section IX, in closed loop, too.
 
-Every row has the same seeds, one plan a seed, of each system's first task. Open loop every segment first begins
-where it was planned, as CQDC measures; Delta-bar is the time average of the object's error over the length of
-its planned path, median and quartiles over segments; *arrived* are segments that end within the task's tolerances of
-where they should; in closed loop these two are those of the execution. *Executed*: the object goes from segment to
-segment as it is, the robot follows collision-free motions from grasp to grasp; *reached* are plans at whose end the
-object is within the task's tolerances of the goal. An object more than ten times the tolerance off counts as lost, a
-run that takes longer than its limit as not reached.
+Every row has the same seeds, with one plan for each seed, of each system's first task. In open loop, every segment
+first begins in its planned state, as in CQDC. *Delta-bar* is the time average of the object's error, divided by the
+length of its planned path (median and quartiles over segments). *Arrived*: segments that end within the task's
+tolerances. In closed loop, these two are those of the execution. *Executed*: the object stays where each segment
+leaves it, and the robot moves from grasp to grasp by collision-free motions. *Reached*: plans after which the object
+is within the task's tolerances of the goal. An object that is off by more than ten times the tolerance counts as
+lost; a run that exceeds its time limit counts as not reached.
 
-- worlds: *published*, CQDC's: objects have the joint damping of the released models (100 for the
-  pushed box, else none) and no plane; *plane*: planar objects lie on one with friction 0.5;
-  *damped*: what nothing bears comes to rest within a tenth of a second, as it does in the
-  quasi-dynamic model (pen and door, which have no gravity).
-- *plan*: by the task's own planner. *refined*: that plan, refined. *paced*: by ``planning.paced``, edges at the
-  pace of the execution against the world's resistance. *strokes*: by ``planning.gait``.
-- *open*: commands as planned; *mpc*: iMPC along the segment; *replan*: that, and new plans on the way;
-  *renew*: commands as planned, and new plans on the way; *gait*: strokes found on the way, to the goal of the plan.
+- Worlds: *published*, that of CQDC: objects have the joint damping of the released models (100 for the pushed box,
+  otherwise none) and no plane. *plane*: planar objects lie on a plane with friction 0.5. *damped*: objects that
+  nothing supports come to rest within a tenth of a second, as in the quasi-dynamic model (pen and door, without
+  gravity).
+- *plan*: by the task's own planner. *refined*: this plan after refinement. *paced*: by ``planning.paced``, with edges
+  at the speed of the execution and with the resistance of the world. *strokes*: by ``planning.gait``.
+- *open*: planned commands. *mpc*: iMPC along the segment. *replan*: the same, and new plans during the execution.
+  *renew*: planned commands, and new plans during the execution. *gait*: strokes found during the execution, to the
+  goal of the plan.
 
-``--cache FILE ...`` reads runs from files of JSON lines, does those that are missing and adds them
-to the first file; ``--cached`` prints the table of what the files have. Seeds are the outer loop,
-so that what is there after a while has as many seeds of each system.
+``--cache FILE ...`` reads runs from files of JSON lines, makes those that are missing, and adds them to the first
+file. ``--cached`` prints the table of the runs in the files. Seeds are the outer loop, so that an unfinished run has
+about as many seeds of each system.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Which method of the cone solver answers, how often, and at which share of the time.
+"""The methods of the cone solver: which one answers, how often, and its share of the time.
 
-Programs as they come: the problem set, exact and smoothed; steps of the published systems under random
-commands; the nodes of an RRT with the commands that led to them; the iterates of an iMPC; a step and the
-same again, moved a little, from its solution; the steps of tests/data/found_steps.jsonl; the published
-friction problems. Each is solved twice and the faster call counts, the binding included. "tries" is the
-mean number of methods tried, the one that answered included; a step in islands counts once, with the
-farthest of their methods and the sum of their tries.
+The programs are: the problem set, exact and smoothed; steps of the published systems under random commands; the nodes
+of an RRT with the commands that led to them; the iterates of an iMPC; a step and the same step slightly changed,
+started from its solution; the steps of tests/data/found_steps.jsonl; and the published friction problems. Each is
+solved twice and the faster call counts, including the binding. *tries*: the mean number of methods tried, including
+the one that answered. A step with several islands counts once, with the last of the methods that they need, and the
+sum of their tries.
 """
 
 from __future__ import annotations

@@ -1,18 +1,18 @@
-"""Steps per second of batches against threads, beside `mujoco.rollout` with as many threads.
+"""Steps per second of batches, for several numbers of threads, compared with `mujoco.rollout` on as many threads.
 
-Every contender takes the same number of steps from states near a grasp; they take turns inside every
-round, so that a machine that drifts drifts for all of them. The table gives medians over rounds, the ratio
-to MuJoCo's on the same threads, the speed on all threads over that on one, and the processor time of a step on one
-thread over that on all of them (what sharing costs, even on a machine that others use too).
+Every contender takes the same number of steps from states near a grasp. Contenders take turns in every round, so that
+changes of the machine's speed affect all of them. The table gives medians over rounds, the ratio to MuJoCo's on the
+same threads, the speed on all threads divided by that on one, and the processor time of a step on one thread divided
+by that on all of them (the cost of sharing, also on a machine that others use).
 
-- `step_batch`, `linearize_batch`: independent samples. `rollout`: 50 steps in a row per sample, whose commands
-  are random at every step (standard deviation 0.05); on sines, commands go round in 25 steps with this amplitude.
-  Warm: each step starts from the one before.
-- `mujoco.rollout`: 50 steps of 2 ms per sample, on the same file with the same position commands, MuJoCo's
-  own margins and its `implicitfast` integrator.
+- `step_batch`, `linearize_batch`: independent samples. `rollout`: 50 successive steps per sample, with random
+  commands at every step (standard deviation 0.05). *On sines*: commands oscillate with a period of 25 steps and this
+  amplitude. *Warm*: each step starts from the solution of the one before.
+- `mujoco.rollout`: 50 steps of 2 ms per sample, on the same file with the same position commands, MuJoCo's own
+  margins and its integrator `implicitfast`.
 
-A quasi-dynamic step is 50 times as long as MuJoCo's (0.1 s and 2 ms), so equal steps per second are 50 times
-the simulated time.
+A quasi-dynamic step is 50 times as long as MuJoCo's (0.1 s and 2 ms), so equal steps per second are 50 times the
+simulated time.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""Brazil nut: which share of the small bodies is below the large one, shake after shake.
+"""Brazil nut: the share of the small bodies that is below the large one, after each shake.
 
-In the plane `qdsim.systems.load_dynamic("brazil_nut")`: 269 disks of 0.5 m and one of 1.5 m at the bottom of a box that
-moves by 0.75 m sin(2 pi t / 1 s), as Anitescu and Hart 2003 did (their sizes and shaking were not published). In space
-`"brazil_nut_3d"`: spheres of 0.05 m and one of 0.15 m, 0.05 m sin(2 pi t / 0.5 s). Convex law and true Coulomb (the best
-of five convex programs a step), seeds of the initial places. After each shake the share of the small bodies whose
-centres are below the large one's. CPU times of one thread.
+In the plane, `qdsim.systems.load_dynamic("brazil_nut")` has 269 disks of 0.5 m and one of 1.5 m at the bottom of a
+box that moves by 0.75 m sin(2 pi t / 1 s), after Anitescu and Hart 2003 (who did not publish sizes and shaking). In
+space, `"brazil_nut_3d"` has spheres of 0.05 m and one of 0.15 m, and moves by 0.05 m sin(2 pi t / 0.5 s). Laws are
+the convex one and Coulomb's (the best of five convex programs per step); seeds give the initial positions. The share
+is that of the small bodies whose centres are below the centre of the large one. CPU times of one thread.
 
     python benchmarks/step/bench_brazil_nut.py [--seeds 10] [--shakes 50] [--figure docs/images/brazil_nut.png]
                                           [--keep runs.npz [--kept]] [--laws convex coulomb] [--systems brazil_nut ...]
 
-With --keep each run is written to a file when it is done, and runs that the file has are not made again. With --kept
-no run is made: the table has those of the file, the figure the rows with all seeds.
+With --keep each finished run is saved in a file, and runs in the file are not made again. With --kept no run is made:
+the table has the runs of the file, the figure those rows that have all seeds.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The collision stage of models with many pairs: free shapes on a plane, every pair a candidate.
+"""The collision stage of models with many pairs: free shapes on a plane, where every pair is a candidate.
 
-`Model.contacts` finds poses and all contacts within 20 mm; one array of contacts is made per call. Medians
-and minima over rounds, one thread. Candidate pairs grow with the square of the number of shapes, contacts
-with the number.
+`Model.contacts` computes poses and all contacts within 20 mm; each call makes one array of contacts. Medians and
+minima over rounds, one thread. The number of candidate pairs grows with the square of the number of shapes, the
+number of contacts in proportion to it.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""Steps under Coulomb's law on random states: how many hold its certificate, and what that takes.
+"""Steps under Coulomb's law from random states: how many satisfy its certificate, and with how much work.
 
-The scenes of tests/coulomb_states.py: three loose bodies of one shape on a plane, level or tilted,
-an arm with a force limit among boxes, a chain, ten discs in a heap. States are stepped on from
-random ones under the convex law and kicked; friction 0.1 to 1.6, contacts of 3, 4 or 6 dimensions,
-speeds of 0.1 to 4, h of 1 to 50 ms; by the second-order step and, from the same states, by the
-quasi-dynamic one. "programs" are convex ones that a step takes (1: nothing
-slides); "several" says where `info.unique` is False; "closing" is the largest overlap of a contact
-beyond the law's, from public queries, in steps that had no penetrations to relax. No times.
+The scenes are those of tests/coulomb_states.py: three loose bodies of one shape on a level or tilted plane, an arm
+with a force limit among boxes, a chain, and ten discs in a heap. Random states are advanced under the convex law and
+then disturbed by random velocities. Friction is 0.1 to 1.6, contacts have 3, 4 or 6 dimensions, speeds are 0.1 to 4,
+h is 1 to 50 ms. Steps are second-order and, from the same states, quasi-dynamic. *programs*: convex programs per step
+(1: nothing slides). *several*: steps with `info.unique` False. *closing*: the largest overlap of a contact beyond
+that of the law, by public queries, in steps that had no penetrations to relax. No times.
 """
 
 from __future__ import annotations

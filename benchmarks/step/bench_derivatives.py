@@ -1,14 +1,14 @@
-"""State and input derivatives of a second-order step beside those of other simulators, from the same state in contact.
+"""State and input derivatives of a second-order step compared with other simulators, from the same state in contact.
 
-- qdsim: `linearize_dynamic`, exact, the convex law on the cone; and smoothed.
+- qdsim: `linearize_dynamic`, exact, with the convex law on the cone; and smoothed.
 - MuJoCo: `mjd_transitionFD`, centred differences, elliptic cones.
-- Drake: its discrete plant (SAP) on automatic differentiation, where `drake` is installed.
-- nimblephysics: its analytic Jacobians, where `nimblephysics` is (it needs NumPy 1).
+- Drake: its discrete plant (SAP) with automatic differentiation, if `drake` is installed.
+- nimblephysics: its analytic Jacobians, if `nimblephysics` is installed (it needs NumPy 1).
 
-qdsim's quasi-dynamic steps bring the robot to rest against the object, with commands along the way on which their
-distances fall fastest, and a last move of 10 um on that way presses the geometries into each other, since other
-simulators count only what overlaps. "Warm": from the solution of a step from the same state, as along a motion.
-CPU time of one thread, the least of seven rounds in which the contenders take turns.
+Quasi-dynamic steps of qdsim bring the robot to rest against the object; commands move in the direction in which
+distances decrease fastest. A last motion of 10 um in this direction makes the geometries overlap, because other
+simulators count only overlaps. *Warm*: from the solution of a step from the same state, as along a motion. CPU time
+of one thread, the smallest of seven rounds in which the contenders take turns.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Grasps whose actuators have limits, beside the same grasps without: a step's time, as ratios of one run.
+"""Grasps with limits of their actuators compared with the same grasps without limits: ratios of the times of a step.
 
-Grasps of bench_grasps.py. The limit is the same for all actuators: ten times the largest force that holds the
-grasp without limits (slack), or such that a fifth, a half or four fifths of the actuators that pull (with a
-thousandth of the largest force or more) are to pull harder than they can; then six steps with the limits. Where nothing then decides how the object moves, the grasp is left out.
-At rest (the held command) and in motion (four commands around it, standard deviation 0.03 rad); cold, and from
-the step of a command a tenth nearer to the held one. Exact cones, and smoothed at kappa = 100. Contenders take
-turns, the fastest of all rounds counts; means over commands, geometric means and the largest over grasps.
-Factors and iterations of the cone solver are counts, the same on each machine: means over commands and grasps,
-and the most of one step.
+Grasps are those of bench_grasps.py. All actuators have the same limit: ten times the largest force that holds the
+grasp without limits (slack), or a limit that a fifth, a half or four fifths of the loaded actuators (with at least a
+thousandth of the largest force) would exceed. Then six steps are made with the limits; a grasp is left out if nothing
+determines how the object moves. At rest (the held command) and in motion (four commands around it, standard deviation
+0.03 rad); cold, and warm from the step of a command that is nearer to the held one by a tenth. Exact cones, and
+smoothed with kappa = 100. Contenders take turns, and the fastest of all rounds counts. The table has means over
+commands, then geometric means and the largest value over grasps. Factorisations and iterations of the cone solver are
+counts that do not depend on the machine: means over commands and grasps, and the largest number of one step.
 """
 
 from __future__ import annotations

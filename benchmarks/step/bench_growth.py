@@ -1,10 +1,10 @@
-"""Time and memory of a step as scenes grow: objects that stand alone, heaps, the large published systems.
+"""Time and memory of a step as scenes grow: separate objects, heaps, and the large published systems.
 
-- `alone`: 1 to 400 boxes on a floor, half a metre apart: as many islands. The exponent is fitted to
-  the times of the numbers from 10 up.
+- `alone`: 1 to 400 boxes on a floor, half a metre apart, so that each is an island. The exponent is fitted to the
+  times from 10 boxes on.
 - `heap`: boxes in staggered layers, all in one island.
-- `mj_step`: MuJoCo's step of the same scene at 2 ms from the same state, looped in C, averaged over
-  20 steps; its solver starts warm, ours always cold.
+- `mj_step`: MuJoCo's step of the same scene at 2 ms from the same state, in a loop in C, averaged over 20 steps. Its
+  solver starts warm; that of qdsim always starts cold.
 
 Times are minima over rounds in which the contenders take turns. One thread.
 """

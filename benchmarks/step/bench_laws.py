@@ -1,13 +1,13 @@
-"""Laws of friction: what a step costs as contacts grow, under convex and true friction and by mixed-integer programs.
+"""Laws of friction: the time of a step for a growing number of contacts, under convex friction and Coulomb's law.
 
-Balls in a row on the ground are squeezed by two fingers that then push down: with one ball the gripper of Pang and
+Two fingers squeeze a row of balls on the ground and then push down. With one ball this is the gripper of Pang and
 Tedrake 2021, whose figures compare a quadratic program (convex pyramid), a cone program (convex cone), a linear
-complementarity problem (Coulomb, pyramid) and a nonlinear one (Coulomb, cone). Mixed-integer programs have the same
-conditions as the linear complementarity problem, each pair of which a binary decides (HiGHS, in SciPy). Lemke's method
-solves that problem as a whole, without qdsim's step. Quasi-static, h = 10 ms. CPU times of one thread, at the times when
-the fingers slip: the median over ten steps of the least of three.
+complementarity problem (Coulomb, pyramid) and a nonlinear one (Coulomb, cone). Mixed-integer programs have the
+conditions of the linear complementarity problem, with a binary variable for each pair (HiGHS, in SciPy). Lemke's
+method solves this problem as a whole, without qdsim's step. Steps are quasi-static with h = 10 ms. CPU times of one
+thread while the fingers slip: the median over ten steps of the smallest of three measurements.
 
-"forces" is the largest difference of a finger's force from that of the cone's nonlinear problem, in N.
+*forces*: the largest difference of a finger's force from that of the nonlinear problem with cones, N.
 
     python benchmarks/step/bench_laws.py [--figure docs/images/law_growth.png]
 """

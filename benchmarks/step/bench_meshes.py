@@ -1,13 +1,13 @@
-"""Contacts of two convex meshes, beside MuJoCo's distance and collision of the same two.
+"""Contacts of two convex meshes, compared with MuJoCo's distance and collision functions.
 
-Two hulls of random points on a sphere of 0.1 m, in random directions and orientations, apart, just touching
-and overlapping by a quarter of their width. All contenders see the same poses in turn. Times are those of
-whole calls from Python; what a call costs without meshes is the row of two spheres. Medians over rounds of
-the mean of a round, in microseconds.
+The meshes are hulls of random points on a sphere of 0.1 m, in random directions and orientations: separate, just
+touching, or overlapping by a quarter of their width. All contenders see the same poses in turn. Times are those of
+whole calls from Python; the row of two spheres shows the overhead of a call. Medians over rounds of the mean of a
+round, in microseconds.
 
-- `collide`: kinematics, closest points, manifold and frames; distances exact to the rounding of the vertices.
-- `mj_geomDistance`: after `mj_kinematics`, which is not timed. `mj_collision`: likewise; contacts without
-  distance beyond the margin.
+- `collide`: kinematics, closest points, manifold and frames; distances are exact to the rounding of the vertices.
+- `mj_geomDistance`: after `mj_kinematics`, which is not timed. `mj_collision`: likewise; it gives contacts without
+  distances beyond the margin.
 """
 
 from __future__ import annotations

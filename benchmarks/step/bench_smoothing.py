@@ -1,8 +1,8 @@
-"""Time of a local model by each scheme, beside one exact linearization and beside the bare batch.
+"""Time of a local model by each scheme, compared with one exact linearisation and with the plain batch.
 
-Randomized schemes take 100 samples around a grasp. "Bare batch" is `linearize_batch` (`step_batch` for zeroth
-order) of the same samples: what is above it is drawing, averaging and standard errors. "Trajectory" is one call
-for 20 points, per point. Contenders take turns in every round; the table gives medians.
+Randomized schemes take 100 samples around a grasp. "Bare batch" is `linearize_batch` (`step_batch` for zeroth order)
+of the same samples; the remaining time is that of drawing, averaging and standard errors. "Trajectory" is one call
+for 20 points, with the time per point. Contenders take turns in every round; the table gives medians.
 """
 
 from __future__ import annotations

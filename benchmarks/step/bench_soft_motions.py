@@ -1,7 +1,8 @@
-"""Motions of the systems with pressure fields beside Drake's hydroelastic contact (`pip install drake`).
+"""Motions of the systems with pressure fields, compared with Drake's hydroelastic contact (`pip install drake`).
 
-Both step with the same h and the same tetrahedra's fineness. Friction is Coulomb's on every polygon in one and regularised
-in the other, and Drake's discs have fewer sides, so that trajectories agree to the length of a step's way, not to rounding.
+Both simulators have the same h and equally fine tetrahedra. qdsim has Coulomb friction on every polygon, Drake
+regularised friction, and Drake's discs have fewer sides. Trajectories therefore agree to the motion of one step, not
+to rounding.
 """
 
 from __future__ import annotations

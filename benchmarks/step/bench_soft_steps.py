@@ -1,8 +1,8 @@
-"""Programs that steps with soft geometries take: random steps of twelve scenes (boxes, balls, pinches, chains).
+"""Number of programs in steps with soft geometries: random steps of twelve scenes (boxes, balls, pinches, chains).
 
-Each step begins at a random displacement of a configuration where bodies press, with random forces and commands.
-`within 10` counts the steps that converge within ten programs, `converged` those that do at all, `failed` those that
-raise. Programs are means over what converged; us: CPU time of a step, mean.
+Each step begins at a random displacement from a configuration in which bodies press on each other, with random forces
+and commands. *within 10*: steps that converge within ten programs. *converged*: steps that converge. *failed*: steps
+that raise an error. The number of programs is a mean over converged steps; us: mean CPU time of a step.
 """
 
 from __future__ import annotations

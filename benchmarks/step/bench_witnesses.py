@@ -1,9 +1,10 @@
-"""Sliding, rolling, bouncing and grasping beside closed forms: qdsim's second-order step, MuJoCo and Drake.
+"""Sliding, rolling, bouncing and grasping compared with closed forms: qdsim's second-order step, MuJoCo and Drake.
 
-The scenes of tests/witness_scenes.py. The largest error of what is known at the end, as a share of the motion. MuJoCo
-with elliptic cones and contacts of five steps, or a spring without damping where a ball bounces; Drake (where its wheel
-is installed) with CENIC at an accuracy of 1e-4 and with its discrete solver, its own contacts, or 1e5 N/m without
-dissipation where a ball bounces. CPU times of one simulation, loading left out.
+The scenes are those of tests/witness_scenes.py. Errors are the largest error at the end of the quantities with a
+closed form, as a share of the motion. MuJoCo has elliptic cones and contacts with a time constant of five steps, or a
+spring without damping if a ball bounces. Drake (if its wheel is installed) has CENIC with an accuracy of 1e-4, and
+its discrete solver, with its own contacts, or with 1e5 N/m without dissipation if a ball bounces. CPU times of one
+simulation, without loading.
 """
 
 from __future__ import annotations
