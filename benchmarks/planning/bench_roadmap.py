@@ -2,12 +2,12 @@
 
 Starts and goals are resting poses drawn from the task's box, with the robot at the task's start or in a grasp. The
 cylinder of the two iiwas stays upright on the ground (SE(2), as published). *Roadmap*: ``planning.roadmap`` with its
-defaults except for the number of nodes. *Search*: one ``planning.rrt`` with the task's own settings, from start to goal.
-A query counts as answered if its plan passes ``plan.check``: the plan ends within the task's tolerances in the model, bit
-for bit, and every regrasp leaves the object at rest. *MuJoCo*: an ``Executor`` executes the plans of the first
-``--plant`` queries and makes new plans with the roadmap (for the two iiwas it has planned commands alone). Contacts are
-stiff, and the object lies on a plane with friction 0.5. A query counts if the object stays within the task's tolerances
-for 1 s. Times are CPU seconds of the process, one thread.
+defaults except for the number of nodes. *Search*: one ``planning.rrt`` with the task's own settings, from start to
+goal. A query counts as answered if its plan passes ``plan.check``: the plan ends within the task's tolerances in the
+model, bit for bit, and every regrasp leaves the object at rest. *MuJoCo*: an ``Executor`` executes the plans of the
+first ``--plant`` queries and makes new plans with the roadmap (for the two iiwas it has planned commands alone).
+Contacts are stiff, and the object lies on a plane with friction 0.5. A query counts if the object stays within the
+task's tolerances for 1 s. Times are CPU seconds of the process, one thread.
 
 Usage: python benchmarks/planning/bench_roadmap.py [--count 30] [--plant 0] [--systems planar_hand ...]
 """

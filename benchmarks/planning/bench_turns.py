@@ -1,9 +1,9 @@
 """A roadmap over all rotations of a cube in the Allegro hand: in the model, and in closed loop in MuJoCo.
 
-The cube starts where ``allegro_cube`` does. Goals are rotations drawn evenly from SO(3), at which the cube touches the
-palm. *Model*: ``roadmap.query``; a query counts if its plan passes ``plan.check``. *MuJoCo*: ``roadmap.certify`` and
-``roadmap.drive`` in a plant with steps of 1 ms, stiff contacts and actuators limited to 0.7 Nm; a goal counts if the cube
-ends within 10 degrees and 20 mm of it. Times are CPU seconds of the process, one thread.
+The cube starts where ``allegro_cube`` does. Goals are rotations drawn evenly from SO(3), at which the cube touches
+the palm. *Model*: ``roadmap.query``; a query counts if its plan passes ``plan.check``. *MuJoCo*: ``roadmap.certify``
+and ``roadmap.drive`` in a plant with steps of 1 ms, stiff contacts and actuators limited to 0.7 Nm; a goal counts if
+the cube ends within 10 degrees and 20 mm of it. Times are CPU seconds of the process, one thread.
 
 Usage: python benchmarks/planning/bench_turns.py [--model 30] [--plant 30] [--trials 6] [--seed 0]
 """

@@ -1,13 +1,14 @@
 """Derivatives of MuJoCo's step: `qdsim.mujoco.linearize` beside centred `mjd_transitionFD`, on the same states.
 
-Accuracy: the largest error of A and B, divided by the largest entry (or by 1 if that is larger), with its median and its
-largest value over states. The reference is central differences of `mj_step` with the Newton solver at 1e-15, the best of
-six step lengths. States at which no two successive lengths agree to 1e-6 lie at a kink: they are counted and left out.
-States are taken every 40 steps from a rollout under random commands; mechanisms (springs, dampers, limits, dry friction,
-tendons, activations; with each kind of equality; spatial tendons around geometries) are at random states.
-`mjd_transitionFD` runs with its usual step of 1e-6, centred, at the same tight tolerance and at MuJoCo's default one.
-Time: the smallest of single calls in rounds in which both take turns, at MuJoCo's default tolerance. `mj_forward` is part
-of both, and has a column of its own. *At most*: the ratio if only `mj_forward` took time. One thread.
+Accuracy: the largest error of A and B, divided by the largest entry (or by 1 if that is larger), with its median and
+its largest value over states. The reference is central differences of `mj_step` with the Newton solver at 1e-15, the
+best of six step lengths. States at which no two successive lengths agree to 1e-6 lie at a kink: they are counted and
+left out. States are taken every 40 steps from a rollout under random commands; mechanisms (springs, dampers, limits,
+dry friction, tendons, activations; with each kind of equality; spatial tendons around geometries) are at random
+states. `mjd_transitionFD` runs with its usual step of 1e-6, centred, at the same tight tolerance and at MuJoCo's
+default one. Time: the smallest of single calls in rounds in which both take turns, at MuJoCo's default tolerance.
+`mj_forward` is part of both, and has a column of its own. *At most*: the ratio if only `mj_forward` took time. One
+thread.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """MuJoCo's own law in the second-order step: `step_dynamic` with contacts="mujoco" beside `mj_step`.
 
 Colliders: one body over another, for each pair of shapes, at random poses in contact, with elliptic cones and the
-integrator Euler. Columns: the number of states with the same contact points in both simulators (to 1e-9 m), and the largest
-difference of velocities after a step of 2 ms, m/s and rad/s, in these states and in the others. Time: the smallest of
-single calls in rounds in which all take turns, with the integrator "discrete" and MuJoCo's default tolerance (the step of
-qdsim is exact to 1e-9). Warm: from the step before. One thread.
+integrator Euler. Columns: the number of states with the same contact points in both simulators (to 1e-9 m), and the
+largest difference of velocities after a step of 2 ms, m/s and rad/s, in these states and in the others. Time: the
+smallest of single calls in rounds in which all take turns, with the integrator "discrete" and MuJoCo's default
+tolerance (the step of qdsim is exact to 1e-9). Warm: from the step before. One thread.
 """
 
 from __future__ import annotations
