@@ -52,7 +52,7 @@ SCENES = (
 
 
 def curve(path: Path) -> list[tuple[int, float, float]]:
-    """(actions, CPU seconds, share of the episodes that reach the goal); a resumed run's seconds go on."""
+    """Return (actions, CPU seconds, share of episodes that reach the goal); seconds of a resumed run are added up."""
     rows, before, last = [], 0.0, 0.0
     for row in csv.DictReader(path.open()):
         seconds = float(row["cpu_seconds"])
@@ -64,7 +64,7 @@ def curve(path: Path) -> list[tuple[int, float, float]]:
 
 
 def first_above(rows: list[tuple[int, float, float]], share: float) -> str:
-    """Actions and seconds until a share of the episodes reach the goal."""
+    """Return actions and seconds until a share of the episodes reaches the goal."""
     for actions, seconds, success in rows:
         if success >= share:
             return f"{actions / 1000:.0f} k, {seconds:.0f} s"
@@ -72,7 +72,7 @@ def first_above(rows: list[tuple[int, float, float]], share: float) -> str:
 
 
 def print_trainings() -> None:
-    """What the curves say."""
+    """Print the results of the training curves."""
     print("| training (seed) | half reach the goal | 0.9 | 0.95 | last | actions | CPU s |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for path in sorted(FOLDER.glob("*.csv"), key=_order):
@@ -86,7 +86,7 @@ def print_trainings() -> None:
 
 
 def print_curves() -> None:
-    """Shares of the episodes that reach the goal, along each training."""
+    """Print the shares of the episodes that reach the goal, along each training."""
     print(
         f"| share after k of {PARTS} parts of a training (seed) | {' | '.join(map(str, range(1, PARTS + 1)))} |"
     )
@@ -99,7 +99,7 @@ def print_curves() -> None:
 
 
 def print_evaluations() -> None:
-    """What evaluate.py has kept."""
+    """Print the results that evaluate.py has saved."""
     print("| policy (seed) | in the model, unseen problems | actions | in MuJoCo | how |")
     print("| --- | --- | --- | --- | --- |")
     for path in sorted(FOLDER.glob("*.json"), key=_order):
@@ -138,7 +138,7 @@ def _title(path: Path) -> str:
 
 
 def fastest(act: Callable[[], None], times: int) -> float:
-    """CPU seconds of the fastest of several calls: what a loaded machine says least wrong."""
+    """Return the CPU seconds of the fastest of several calls, on which the load of the machine has the least effect."""
     best = np.inf
     for _ in range(times):
         began = time.process_time()
@@ -148,7 +148,7 @@ def fastest(act: Callable[[], None], times: int) -> float:
 
 
 def env_speed(name: str, count: int, action: str) -> tuple[float, float]:
-    """Steps of the model a CPU second: of the vector environment, and of its core alone on the same commands."""
+    """Return model steps per CPU second of the vector environment, and of its core alone with the same commands."""
     task, options = published(name, pool=64, action=action)
     env = TaskVectorEnv(task, count, options)
     env.reset(seed=0)
@@ -171,7 +171,7 @@ def env_speed(name: str, count: int, action: str) -> tuple[float, float]:
 
 
 def single_speed(name: str, action: str) -> float:
-    """Steps of the model a CPU second of one environment."""
+    """Return model steps per CPU second of one environment."""
     task, options = published(name, pool=64, action=action)
     env = TaskEnv(task, options)
     env.reset(seed=0)
@@ -188,8 +188,7 @@ def single_speed(name: str, action: str) -> float:
 
 
 def mujoco_speed(name: str, count: int) -> float:
-    """Steps of the model's length a CPU second of the same scene in MuJoCo, 1 ms each: physics alone, no
-    observations."""
+    """Return model steps per CPU second of the same scene in MuJoCo, which steps by 1 ms; without observations."""
     task, _ = published(name)
     mj = second_order(task.model, task.object)
     mj.opt.timestep = 1e-3
@@ -211,11 +210,11 @@ PUBLISHED = (
     "| LEAP hand and cube, MuJoCo Playground (MJX), with learning | 3.8 k | one A100: 76,354 steps of 1/20 s "
     "(arXiv 2502.08844) |",
 )
-"""What others say of theirs, in task seconds a second of the clock."""
+"""Published speeds of other simulators, in task seconds per second of wall time."""
 
 
 def print_task_seconds(rows: list[tuple[str, float]]) -> None:
-    """Seconds of simulated time a second: steps differ in length from simulator to simulator, and so do scenes."""
+    """Print simulated seconds per second; simulators differ in the length of their steps and in their scenes."""
     print("\n| task | task seconds a second | on |\n| --- | --- | --- |")
     for title, speed in rows:
         print(f"| {title} | {speed / 1000:.2f} k | one CPU thread |")
@@ -223,7 +222,7 @@ def print_task_seconds(rows: list[tuple[str, float]]) -> None:
 
 
 def print_speeds() -> None:
-    """One thread."""
+    """Print the speeds on one thread."""
     rows = []
     print(
         "| steps of the model a CPU second, one thread | 1 | 64 | 256 | core alone, 256 | MuJoCo at 1 ms, physics alone, 256 |"
@@ -247,7 +246,7 @@ def print_speeds() -> None:
 
 
 def pullback_ways(name: str, count: int, steps: int) -> dict[str, Callable[[], object]]:
-    """A rollout, and with its pullback by commands in several ways, of the same numbers."""
+    """Return calls of a rollout, and of the rollout with its pullback by commands, computed in several ways."""
     task, _ = published(name)
     model, options = task.model, task.options
     rng = np.random.default_rng(0)
@@ -280,7 +279,7 @@ def pullback_ways(name: str, count: int, steps: int) -> dict[str, Callable[[], o
 
 
 def print_pullbacks() -> None:
-    """Medians of ratios, one call of each in turn."""
+    """Print medians of ratios; the contenders take turns."""
     print(
         "| 50 steps, one thread | rollout, ms of CPU | `rollout_vjp`, of the rollout | the same, "
         "cotangent made of the finished rollout | torch, of that |"
@@ -320,7 +319,7 @@ HOLD = 1000  # steps of MuJoCo that a command is held for
 
 
 def recording(seed: int) -> qdsim.Recording:
-    """A finger that pushes a carriage on a spring, in MuJoCo, seen with noise of 0.3 mm."""
+    """Record a finger that pushes a carriage on a spring, in MuJoCo, with measurement noise of 0.3 mm."""
     u = np.concatenate([np.linspace(0.0, 0.4, 25), np.linspace(0.4, 0.1, 15)])[:, None]
     q = simulated(*TRUE, u)
     q[1:] += 3e-4 * np.random.default_rng(seed).standard_normal((len(u), 2))
@@ -328,7 +327,7 @@ def recording(seed: int) -> qdsim.Recording:
 
 
 def simulated(k: float, r: float, u: np.ndarray) -> np.ndarray:
-    """(T + 1, 2) in MuJoCo."""
+    """Simulate the recording in MuJoCo; return positions (T + 1, 2)."""
     mj = mujoco.MjModel.from_xml_string(SCENE.format(k=k, r=r))
     mj.geom_solref[:] = (4e-3, 1.0)
     data = mujoco.MjData(mj)
@@ -341,7 +340,7 @@ def simulated(k: float, r: float, u: np.ndarray) -> np.ndarray:
 
 
 def by_qdsim(record: qdsim.Recording) -> tuple[np.ndarray, int]:
-    """Gauss-Newton on exact derivatives; calls of the model."""
+    """Identify by Gauss-Newton with exact derivatives; return the values and the number of calls of the model."""
     model = qdsim.load(SCENE.format(k=FIRST[0], r=FIRST[1]))
     sizes = -np.ones((len(model.geom_body), 3), dtype=int)
     sizes[np.flatnonzero(np.asarray(model.geom_body) == model.body_names.index("finger"))[0], 0] = 0
@@ -354,7 +353,7 @@ def by_qdsim(record: qdsim.Recording) -> tuple[np.ndarray, int]:
 
 
 def residual_in_model(record: qdsim.Recording) -> Callable[[np.ndarray], np.ndarray]:
-    """Of the quasi-dynamic model, of many candidates (n, 2) at once."""
+    """Return the residuals of the quasi-dynamic model as a function of many candidates (n, 2)."""
     model = qdsim.load(SCENE.format(k=FIRST[0], r=FIRST[1]))
     finger = np.flatnonzero(np.asarray(model.geom_body) == model.body_names.index("finger"))[0]
 
@@ -372,7 +371,7 @@ def residual_in_model(record: qdsim.Recording) -> Callable[[np.ndarray], np.ndar
 
 
 def by_cma(record: qdsim.Recording) -> tuple[np.ndarray, int]:
-    """CMA-ES on the same model, its whole population in one batch."""
+    """Identify by CMA-ES on the same model, with the whole population in one batch."""
     import cma
 
     residual = residual_in_model(record)
@@ -386,7 +385,7 @@ def by_cma(record: qdsim.Recording) -> tuple[np.ndarray, int]:
 
 
 def by_sysid(record: qdsim.Recording) -> tuple[np.ndarray, int]:
-    """mujoco.sysid, by differences of simulations in the very simulator that recorded."""
+    """Identify by mujoco.sysid, with differences of simulations in the simulator of the recording."""
     # without what mujoco[sysid] asks for, the module is there and these are not
     from mujoco.sysid import Parameter, ParameterDict, optimize
 
@@ -409,7 +408,7 @@ def by_sysid(record: qdsim.Recording) -> tuple[np.ndarray, int]:
 
 
 def print_identification() -> None:
-    """Five noisy recordings."""
+    """Print the results for five noisy recordings."""
     ways = {
         "`qdsim.identify`": by_qdsim,
         "CMA-ES on the same model": by_cma,
@@ -439,7 +438,7 @@ def print_identification() -> None:
 
 
 def main() -> None:
-    """All tables."""
+    """Print all tables."""
     print(
         "One thread of a shared, busy machine: only CPU seconds are comparable. Success means the tolerance of the task."
     )

@@ -32,7 +32,7 @@ PLANNING, CPU, SECONDS = 60, 90, 400.0
 
 
 def task_of(name: str, goal: int) -> planning.Task:
-    """As the command line makes it."""
+    """Make the task as the command line does."""
     parser = argparse.ArgumentParser()
     plan.add_arguments(parser)
     thing, goals = EVERY[name]
@@ -44,7 +44,7 @@ def task_of(name: str, goal: int) -> planning.Task:
 
 
 def executed(name: str, goal: int, contacts: str, seed: int) -> dict[str, Any]:
-    """One run."""
+    """Make one run."""
     world = planning.TransferOptions(contacts=contacts, seed=seed)  # type: ignore[arg-type]
     options = planning.ExecutorOptions(seed=seed, seconds=SECONDS)
     told: dict[str, Any] = {"reached": False, "outcome": "no plan"}
@@ -67,7 +67,7 @@ def executed(name: str, goal: int, contacts: str, seed: int) -> dict[str, Any]:
 
 
 def cell(runs: list[dict[str, Any]]) -> str:
-    """What became of the runs of a goal, their median times, and what the misses were."""
+    """Describe the runs of a goal: outcomes, median times, and kinds of misses."""
     if not runs:
         return "-"
     good = [run for run in runs if run["reached"]]

@@ -41,7 +41,7 @@ FRAMES = 10
 
 
 def task_of(model: str) -> Task:
-    """The half turn, with the published ball or with the hardware's."""
+    """Return the task of the half turn, with the published ball or with that of the hardware."""
     published = systems.load("allegro_sphere").tasks["half_turn"]
     if model == "published":
         return published
@@ -60,7 +60,7 @@ def task_of(model: str) -> Task:
 
 
 def drawn(task: Task, seed: int) -> Task:
-    """A goal of the task's box."""
+    """Return the task with a goal drawn from its box."""
     share = np.random.default_rng(seed).random(len(task.lower))
     return task.replace(
         goal=task.with_object(task.start, task.lower + share * (task.upper - task.lower))
@@ -68,7 +68,7 @@ def drawn(task: Task, seed: int) -> Task:
 
 
 def nothing(task: Task) -> Plan:
-    """A plan that carries a goal and no motion."""
+    """Return a plan with the task's goal and without motion."""
     command = task.model.command_from(task.start)[None]
     segment = planning.Segment(command, np.array([task.start] * 2), np.array([1]))
     return Plan(
@@ -197,7 +197,7 @@ def report(known: dict[str, Any]) -> None:
 
 
 def draw(model: str, path: Path) -> None:
-    """Frames of a half turn, each in the middle and at the end of a stroke."""
+    """Draw frames of a half turn, in the middle and at the end of each stroke."""
     import matplotlib.pyplot as plt
     from PIL import Image
 

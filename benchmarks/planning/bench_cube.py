@@ -35,7 +35,7 @@ FORCE, SECONDS, LOST = 0.7, 6.0, 0.1
 
 
 def tasks_of(friction: float, count: int) -> list[Task]:
-    """Random goals in a world of this friction."""
+    """Return the task with random goals, in a world of this friction."""
     system = systems.load("allegro_cube")
     task = system.tasks["turn"]
     given = system.model.description

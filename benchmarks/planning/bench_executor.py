@@ -53,17 +53,17 @@ WORLDS: dict[str, dict[str, Any]] = {
 }
 CONTACTS = ("stiff", "default")
 LARGEST, PLANNING, SECONDS, CPU = np.pi / 3, 60, 400.0, 120
-"""rad; s of CPU for a plan; s of the world and of CPU for a run."""
+"""Largest angle of a goal, rad; limit of a plan, s of CPU; limits of a run, s of the world and of CPU."""
 COMPARED = ("planar hand", "ball", "cube")
 PLANS = ("rigid", "mujoco")
 PLAN = 20
-"""What ``--plans`` compares; s of CPU for a plan, and for a run of it."""
+"""Limit of a plan, and of its run, with ``--plans``, s of CPU."""
 
 Made = tuple[Task, RRTOptions | None, Plan | None]
 
 
 def turned(task: Task) -> Iterator[Task]:
-    """The task with turns about any axis for goals."""
+    """Yield the task with rotations about any axis as goals."""
     rng = np.random.default_rng(0)
     while True:
         axis = rng.standard_normal(3)
@@ -77,7 +77,7 @@ def world_of(name: str, contacts: str) -> TransferOptions:
 
 
 def made_of(name: str, task: Task, seed: int, seconds: int = PLANNING) -> Made:
-    """The task at the pace of its execution, how it is planned, and a plan if one is found."""
+    """Return the task at the speed of its execution, the planner's settings, and a plan if one is found."""
     planner, plan = None, None
     with contextlib.suppress(TooLong), limited(seconds):
         if task.sampler is None:
@@ -89,7 +89,7 @@ def made_of(name: str, task: Task, seed: int, seconds: int = PLANNING) -> Made:
 
 
 def executed(made: Made, world: TransferOptions, seed: int) -> dict[str, Any]:
-    """One run."""
+    """Make one run."""
     task, planner, plan = made
     world = dataclasses.replace(world, seed=seed)
     begin = time.process_time()
@@ -106,7 +106,7 @@ def executed(made: Made, world: TransferOptions, seed: int) -> dict[str, Any]:
 
 
 def compared(name: str, task: Task, contacts: str, seed: int) -> dict[str, Any]:
-    """A plan made with these contacts, and what becomes of it in MuJoCo's default ones."""
+    """Make a plan with these contacts, and execute it with MuJoCo's default contacts."""
     if contacts != "rigid":
         task = task.replace(options=task.options.replace(contacts=contacts, friction="cone"))
     begin = time.process_time()
@@ -173,7 +173,7 @@ def drawn(name: str, goals: int) -> Iterator[Task]:
 
 
 def compare(goals: int, only: list[str], known: dict[str, Any], cache: Path | None) -> None:
-    """Goals are the outer loop, so that what is there after a while is of all systems and both plans."""
+    """Compare plans; goals are the outer loop, so that an unfinished run has all systems and both kinds of plans."""
     names = [s for s in COMPARED if _among(s, COMPARED, only)]
     for goal, tasks in enumerate(zip(*(drawn(name, goals) for name in names))):
         for (name, task), contacts in product(zip(names, tasks), PLANS):
@@ -244,7 +244,7 @@ def main() -> None:
 
 
 def _among(word: str, words: Any, only: list[str]) -> bool:
-    """Whether a word is wanted: all are where none of its kind is named."""
+    """Return whether a word is selected; all words of a kind are selected if none of this kind is named."""
     named = [w for w in only if w in words]
     return not named or word in named
 

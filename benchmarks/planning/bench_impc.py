@@ -88,7 +88,7 @@ def ours(task: Task, **changes: Any) -> ImpcOptions:
 
 
 def timed(task: Task, options: ImpcOptions, seed: int = 0) -> tuple[ImpcResult, float]:
-    """A run and its seconds of processor time, which other work on the machine disturbs least."""
+    """Make a run, and measure its processor time, on which other processes have the least effect."""
     begin = time.process_time()
     found = impc(task, options, rng=seed)
     return found, time.process_time() - begin
@@ -108,9 +108,9 @@ def schemes(name: str) -> dict[str, Callable[[int], Scheme] | Scheme | None]:
 
 
 def programs(name: str) -> tuple[list[Any], list[Any], list[Any]]:
-    """Arguments of `_solve_ocp_qp`, and the set-up of PIQP, dense over the inputs and sparse.
+    """Return the arguments of `_solve_ocp_qp`, and set-ups of PIQP, dense over the inputs and sparse.
 
-    The model is that of an iterate on the way, the box 0.2 or the task's.
+    The model is that of an iterate of the optimisation; the box is 0.2 or that of the task.
     """
     task = task_of(name)
     options = ours(task, iterations=3)
@@ -160,7 +160,7 @@ def piqp_run(kind: Any, setup: list[Any]) -> tuple[float, Array]:
 
 
 def check_same(dense: list[Any], x: Array, y: Array) -> None:
-    """Both inputs are solutions: the same within what PIQP at 1e-8 determines."""
+    """Check that both inputs are solutions: they agree to the accuracy of PIQP at 1e-8."""
     costs = [0.5 * v @ dense[0] @ v + dense[1] @ v for v in (x, y)]
     assert abs(costs[0] - costs[1]) <= 1e-6 * abs(costs[1]), costs
     np.testing.assert_allclose(x, y, atol=1e-3)
@@ -372,7 +372,7 @@ def print_goals(count: int, pushing: int, seed: int) -> None:
 
 
 HARDWARE_SEEDS = (20, 21, 22)
-"""Of goals that no setting was chosen on."""
+"""Seeds of goals that were not used to choose any setting."""
 
 
 def print_hardware() -> None:
@@ -409,7 +409,7 @@ def print_hardware() -> None:
 def closed_loop(
     task: Task, options: ImpcOptions, kick: Array, steps: int, at: int
 ) -> tuple[float, float, bool, float, float, float]:
-    """Errors at the end, whether the goal is reached; median, 95 % and 5 % of a call's seconds."""
+    """Return the errors at the end, whether the goal is reached, and median, 95 % and 5 % of the seconds of a call."""
     loop, q, seconds = Mpc(task, options), task.start, []
     for k in range(steps):
         if k == at:

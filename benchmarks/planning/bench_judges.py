@@ -46,7 +46,7 @@ PLANS = (
 
 
 def judges(options: TransferOptions):
-    """Options of the execution and the simulator, by the judges' names."""
+    """Return options of the execution and the simulator for each judge, by name."""
     law = judging_options(options, None)
     return {
         "MuJoCo, stiff": (options, "mujoco"),
@@ -57,7 +57,7 @@ def judges(options: TransferOptions):
 
 
 def run(task, plan, options: TransferOptions, simulator):
-    """Last configurations of the segments, and CPU seconds a simulated second; None if that takes too long."""
+    """Return the final configurations of segments, and CPU seconds per simulated second; None if it takes too long."""
     begin = time.process_time()
     try:
         with limited(RUN_LIMIT):
@@ -70,7 +70,7 @@ def run(task, plan, options: TransferOptions, simulator):
 
 
 def apart(task, one, two) -> np.ndarray:
-    """Between the objects of two lists of configurations, in tolerances."""
+    """Compute the distances between the objects of two lists of configurations, in tolerances."""
     tolerance = np.array([task.position_tolerance, task.rotation_tolerance])
     return np.array(
         [(np.array(task.space.errors(a, b)) / tolerance).max() for a, b in zip(one, two)]

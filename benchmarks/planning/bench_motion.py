@@ -20,7 +20,7 @@ OPTIONS = planning.MotionOptions()
 
 
 def measure(name: str) -> str:
-    """One row of the table."""
+    """Return one row of the table."""
     task = next(iter(systems.load(name).tasks.values()))
     model = task.model
     found, faults, dropping = Counter[str](), 0, 0
@@ -45,7 +45,7 @@ def measure(name: str) -> str:
 
 
 def distances(name: str) -> str:
-    """Time of one configuration's distances, one thread."""
+    """Measure the time of the distances of one configuration, on one thread."""
     system = systems.load(name)
     model, rng = system.model, np.random.default_rng(0)
     shifts = 0.2 * rng.standard_normal((400, model.nv))
@@ -59,7 +59,7 @@ def distances(name: str) -> str:
 
 
 def static(name: str) -> str:
-    """Searches that may change a grasp only where the object stays, beside those that may anywhere."""
+    """Compare searches that regrasp only where the object stays in place with searches that regrasp anywhere."""
     task = next(iter(systems.load(name).tasks.values()))
     cells = []
     for required in (False, True):

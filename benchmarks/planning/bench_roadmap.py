@@ -40,17 +40,17 @@ from qdsim.planning.roadmap.poses import draw_pose
 NODES = {"planar_hand": 24, "planar_pushing": 24, "iiwa_bimanual_cylinder": 12}
 UPRIGHT = "iiwa_bimanual_cylinder"
 LIMIT = 60
-"""s of CPU for an execution; what takes longer is missed."""
+"""Limit of an execution, s of CPU; longer executions count as missed."""
 HOW = {UPRIGHT: ("planned",)}
-"""Controllers of executions; else the executor chooses."""
+"""Controllers of executions by system; for other systems the executor chooses."""
 FLAT = 1e-9
-"""m and rad, by which poses on the ground differ in height and tilt."""
+"""Largest difference of poses on the ground in height and tilt, m and rad."""
 
 Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 def task_of(name: str) -> Task:
-    """The first task of a system; in space, without gravity, its box is cut to poses on the ground."""
+    """Return the first task of a system; in space without gravity, its box is restricted to poses on the ground."""
     task = next(iter(systems.load(name).tasks.values()))
     if name != UPRIGHT:
         return task
@@ -70,7 +70,7 @@ def pairs_of(task: Task, count: int) -> list[Pair]:
 
 
 def measured(task: Task, pairs: list[Pair], ask: Callable[[Pair, int], Plan | None]) -> str:
-    """Share with its interval, and percentiles of the seconds."""
+    """Return the share of answered queries with its interval, and percentiles of the seconds."""
     good, seconds = 0, []
     for k, pair in enumerate(pairs):
         begin = time.process_time()
@@ -109,7 +109,7 @@ def rows_of(name: str, count: int, plant: int) -> Iterator[str]:
 
 
 def executed(made: Roadmap, name: str, pairs: list[Pair]) -> str:
-    """Share that arrives in MuJoCo with plans, and new plans, of the roadmap; percentiles of the seconds."""
+    """Return the share that arrives in MuJoCo with (new) plans of the roadmap, and percentiles of the seconds."""
     good, seconds, late = 0, [], 0
     for k, (start, goal) in enumerate(pairs):
         begin = time.process_time()

@@ -62,7 +62,7 @@ def tasks(names: Iterable[str]) -> dict[str, Task]:
 
 
 def timed(task: Task, options: RRTOptions | None, seed: int) -> Tree:
-    """A tree whose seconds are those of this process, whatever else the machine does."""
+    """Grow a tree, whose seconds are CPU seconds of this process."""
     begin = time.process_time()
     tree = rrt(task, options, rng=seed)
     tree.seconds = time.process_time() - begin
@@ -70,7 +70,7 @@ def timed(task: Task, options: RRTOptions | None, seed: int) -> Tree:
 
 
 def endless(task: Task, options: RRTOptions, seed: int) -> Tree:
-    """A tree of so many iterations, whatever it has reached."""
+    """Grow a tree for a number of iterations, even if it reaches the goal."""
     settings = options.replace(max_nodes=2 * ITERATIONS, max_iterations=ITERATIONS)
     return timed(task.replace(position_tolerance=1e-12), settings, seed)
 
@@ -122,7 +122,7 @@ def print_search(seeds: int) -> None:
 
 
 def nearest(tree: Tree, task: Task) -> tuple[float, float, bool]:
-    """Errors of position and rotation at the node nearest to the goal, and whether one is within the tolerances."""
+    """Return the errors of the node nearest to the goal, and whether some node is within the tolerances."""
     errors = tree.errors[: tree.count]
     tolerances = np.array([task.position_tolerance, task.rotation_tolerance])
     there = bool((errors <= tolerances).all(axis=1).any())

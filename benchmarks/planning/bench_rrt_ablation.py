@@ -51,7 +51,7 @@ SETTINGS = {
 
 
 def variants(system: str) -> dict[str, RRTOptions]:
-    """The planners by name, CQDC's own first."""
+    """Return the planners by name; the first one is that of CQDC."""
     goal, grasp, step, gamma = SETTINGS[system]
     own = RRTOptions.published(
         goal_probability=goal,
@@ -72,7 +72,7 @@ def variants(system: str) -> dict[str, RRTOptions]:
 
 
 def reachability(tree: Tree, options: RRTOptions) -> Tree:
-    """The tree's nodes with the local models of other options; where the solver has none, one that reaches nothing."""
+    """Return the tree's nodes with the local models of other options; if the solver has none, a model without reach."""
     measured = Tree(tree.task, options.replace(max_nodes=max(tree.count, 1)))
     for i in range(1, tree.count):
         try:
@@ -93,7 +93,7 @@ def spread(values: list[float], digits: int) -> str:
 
 
 def grown(system: str, task: Task, name: str, seed: int) -> dict[str, Any]:
-    """One tree and its measures."""
+    """Grow one tree and return its measures."""
     planners = variants(system)
     tree = rrt(task.replace(position_tolerance=1e-12), planners[name], rng=seed)
     measured = reachability(tree, planners["analytic"])

@@ -43,7 +43,7 @@ Row = dict[str, Any]
 
 
 def in_the_way(task: Task, q: np.ndarray) -> bool:
-    """Whether bodies that the robot does not move penetrate each other."""
+    """Return whether bodies that the robot does not move penetrate each other."""
     contacts = task.model.collide(q, 0.0)
     robot = robot_bodies(task.model)
     fixed = ~robot[contacts["body_a"]] & ~robot[contacts["body_b"]]
@@ -51,14 +51,14 @@ def in_the_way(task: Task, q: np.ndarray) -> bool:
 
 
 def task_of(name: str) -> Task:
-    """The first task of a system, or the named one of ``system/task``."""
+    """Return the first task of a system, or the task named by ``system/task``."""
     system, _, task = name.partition("/")
     tasks = systems.load(system).tasks
     return tasks[task] if task else next(iter(tasks.values()))
 
 
 def random_goals(task: Task) -> Iterator[Task]:
-    """The task with one goal after the other."""
+    """Yield the task with one random goal after the other."""
     rng = np.random.default_rng(0)
     while True:
         share = rng.random(task.space.size)

@@ -68,7 +68,7 @@ def periods() -> None:
 def drive(
     task: Task, loop: SamplingMpc | Mpc, contacts: str, force: float | None, seconds: float
 ) -> Made:
-    """Where the object is at the end, m and rad, whether that is the goal, and CPU seconds a period."""
+    """Return the object's final errors (m and rad), whether the goal is reached, and CPU seconds per period."""
     world = TransferOptions(force=force, contacts=contacts, timestep=1e-3)  # type: ignore[arg-type]
     mj = planning.second_order(task.model, task.object, world)
     plant = Plant(task.model, task.space, mj, world, compensated=True)

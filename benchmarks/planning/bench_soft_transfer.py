@@ -52,19 +52,19 @@ from drake_world import DrakeWorld
 
 TASKS = {"planar_hand": "half_turn", "allegro_sphere": "quarter_turn", "allegro_plate": "pick_up"}
 TIPS = ("rigid", "soft", "bounded")
-"""What plans are made with; bounded: rigid tips, no spring pulling by more than FORCE, Nm."""
+"""Fingertips with which plans are made; bounded: rigid tips, and springs pull by at most FORCE, Nm."""
 FORCE = 0.8
 WORLDS = ("MuJoCo", "fields", "Drake")
 TIMESTEP = {"MuJoCo": 1e-3, "fields": 2e-3, "Drake": 2e-3}
 COARSER = {"planar_hand": 2.0}
-"""By system: how many times longer these time steps are."""
+"""For each system, the factor by which its time steps are longer than ``TIMESTEP``."""
 NODES = 2000
 RESTS = 40
-"""Steps at the end of the plate's motion in which its last command is held."""
+"""Number of steps at the end of the plate's motion in which the last command is held."""
 DISPLACED = np.array([3e-3, 3e-3, 0.0, 0.0, 0.0, 0.03])
-"""m and rad, standard deviations of where the plate begins."""
+"""Standard deviations of the plate's start, m and rad."""
 PLAN_LIMIT, RUN_LIMIT = 40, 90
-"""s of CPU time, for a plan and for a run."""
+"""Limits of a plan and of a run, s of CPU."""
 
 
 def task_of(name: str, tips: str) -> Task:
@@ -77,7 +77,7 @@ def world_of(name: str, world: str, seed: int) -> TransferOptions:
 
 
 def plan_of(name: str, tips: str, seed: int) -> Plan | None:
-    """Edges at the pace of the execution for the planar hand, gentle ones for the ball; the plate's published motion."""
+    """Return a plan: paced for the planar hand, gentle for the ball, and the published motion for the plate."""
     task = task_of(name, tips)
     if name == "allegro_plate":
         commands = systems.load("allegro_plate").commands
@@ -93,7 +93,7 @@ def plan_of(name: str, tips: str, seed: int) -> Plan | None:
 
 
 def motion_of(task: Task, commands: Array, seed: int) -> Plan:
-    """What a model says that commands do, from key frame "demo" with the object displaced on its ground at random."""
+    """Return a model's prediction for commands, from key frame "demo" with the object displaced at random."""
     model, rng = task.model, np.random.default_rng(seed)
     shift = np.zeros(model.nv)
     shift[task.space.v] = DISPLACED * rng.standard_normal(task.space.size)
@@ -107,7 +107,7 @@ def motion_of(task: Task, commands: Array, seed: int) -> Plan:
 
 
 def execute(name: str, plan: Plan, world: str, seed: int, carry_on: bool) -> dict[str, Any]:
-    """What becomes of a plan, whichever tips it was made with: MuJoCo's tips are rigid, those of the others soft."""
+    """Execute a plan; fingertips are rigid in MuJoCo and soft in the other worlds, for all plans."""
     task = task_of(name, "rigid" if world == "MuJoCo" else "soft")
     options = dataclasses.replace(world_of(name, world, seed), carry_on=carry_on)
     begin = time.process_time()
@@ -129,7 +129,7 @@ def execute(name: str, plan: Plan, world: str, seed: int, carry_on: bool) -> dic
 
 
 def _in_drake(plan: Plan, task: Task, options: TransferOptions) -> planning.Transfer:
-    """As `planning.transfer` does it open loop, in Drake's world."""
+    """Execute a plan in Drake's world in open loop, as `planning.transfer` does."""
     from qdsim.planning.execution import transfer
 
     execution = Execution(plan, task.model, DynamicOptions(h=options.timestep), options)
@@ -156,7 +156,7 @@ def entries(cache: Path | None) -> dict[str, Any]:
 def campaign(
     names: list[str], worlds: list[str], parts: list[str], seeds: int, cache: Path | None
 ) -> dict[str, Any]:
-    """All runs; those that the file has not are added to it. Seeds are the outer loop."""
+    """Return all runs; missing ones are made and added to the file. Seeds are the outer loop."""
     known = entries(cache)
     for seed, name, tips in itertools.product(range(seeds), names, TIPS):
         if tips == "bounded" and name != "allegro_sphere":
@@ -193,7 +193,7 @@ def _runs(
 
 
 def share(count: int, of: int) -> str:
-    """With Wilson's interval of 95 %."""
+    """Write a share with Wilson's interval of 95 %."""
     if of == 0:
         return "-"
     z, p = 1.96, count / of

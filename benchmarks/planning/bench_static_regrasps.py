@@ -31,7 +31,7 @@ Row = dict[str, Any]
 
 
 def search(system: str, static: bool, seed: int) -> Row:
-    """One search and what its plan is like."""
+    """Make one search and describe its plan."""
     task = next(iter(systems.load(system).tasks.values()))
     options = (task.planner or RRTOptions()).replace(
         require_static_regrasps=static, max_nodes=MAX_NODES

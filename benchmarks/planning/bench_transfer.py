@@ -102,7 +102,7 @@ FLOATING_RUNS: tuple[Key, ...] = (
     ("plane", "refined", "renew"),
     ("plane", "paced", "renew"),
 )
-"""Of objects without gravity that arms push: where nothing resists them they fly away from the first touch."""
+"""Runs of objects without gravity that arms push; if nothing resists them, they fly away at the first contact."""
 RUNS: dict[str, tuple[Key, ...]] = {
     "allegro_pen": DAMPED_RUNS,
     "allegro_door": DAMPED_RUNS,
@@ -118,25 +118,25 @@ RUNS: dict[str, tuple[Key, ...]] = {
     "iiwa_bimanual_cylinder": FLOATING_RUNS,
     "iiwa_box_push": FLOATING_RUNS,
 }
-"""The rows of systems that have others than those above."""
+"""Runs of the systems that differ from those above."""
 PERIODS = {"grip": 0.05, "gait": 0.05}
-"""s, of loops with another control period."""
+"""Control periods of loops that differ from the others, s."""
 PLANNERS: dict[str, dict[str, Any]] = {
     "allegro_book": {"require_static_regrasps": True},
     "allegro_plate": {"require_static_regrasps": True},
 }
-"""By system: changes of the task's settings with which paced plans are made."""
+"""For each system, changes of the task's settings for paced plans."""
 WORLDS: dict[str, dict[str, Any]] = {
     "allegro_pen": {"press": 0.3},
     "allegro_plate": {"press": 8.0},
     "allegro_door": {"press": 0.3},
 }
-"""By system: changes of the options of the execution."""
+"""For each system, changes of the options of the execution."""
 STOPS = 0.1
-"""s, in which the speed of an object that nothing bears falls to 1/e, where it is damped."""
+"""Time in which the speed of a damped object that nothing supports falls to 1/e, s."""
 OPTIONS = TransferOptions(timestep=1e-3, control_period=0.1, settle=1.0)
 PLAN_LIMIT, RUN_LIMIT = 40, 60
-"""s of CPU time, for a plan and for a run."""
+"""Limits of a plan and of a run, s of CPU."""
 LOST = 10.0
 FRAMES = 6
 
@@ -147,7 +147,7 @@ class TooLong(Exception):
 
 @contextlib.contextmanager
 def limited(seconds: int) -> Iterator[None]:
-    """Raise TooLong in the block after so many seconds of CPU time."""
+    """Raise TooLong in the block after this many seconds of CPU time."""
 
     def stop(*_: object) -> None:
         raise TooLong
@@ -217,7 +217,7 @@ def execute(
 
 
 def run_of(task: Task, name: str, key: Key, seed: int, plans: dict[Any, Any]) -> dict[str, Any]:
-    """A run: empty without a plan."""
+    """Make a run; the result is empty if there is no plan."""
     world, kind, loop = key
     options = world_of(name, world)
     where = (world if kind == "paced" else "", kind)
@@ -240,7 +240,7 @@ def run_of(task: Task, name: str, key: Key, seed: int, plans: dict[Any, Any]) ->
 
 
 def entries(caches: list[Path]) -> dict[str, Any]:
-    """The runs that files have: by system, world, plans, loop and seed."""
+    """Return the runs in files, by system, world, plans, loop and seed."""
     files = [cache.read_text().splitlines() for cache in caches if cache.exists()]
     return {e["key"]: e["run"] for lines in files for e in map(json.loads, lines)}
 
@@ -248,7 +248,7 @@ def entries(caches: list[Path]) -> dict[str, Any]:
 def runs(
     names: list[str], wanted: Callable[[Key], bool], seeds: int, caches: list[Path]
 ) -> Iterator[tuple[str, Key, dict[str, Any]]]:
-    """All runs, those of the files first taken from there; new ones go to the first file."""
+    """Return all runs; those in the files are taken from there, new ones are added to the first file."""
     known = entries(caches)
     for seed in range(seeds):
         for name in names:
@@ -298,7 +298,7 @@ def row(task: Task, name: str, key: Key, found: list[dict[str, Any]]) -> str:
 
 
 def quartiles(delta: Array, length: Array) -> str:
-    """Delta over L of the segments that move: median (quartiles)."""
+    """Write Delta over L of the segments that move: median (quartiles)."""
     moves = length > 1e-6
     if not moves.any():
         return "-"
@@ -307,7 +307,7 @@ def quartiles(delta: Array, length: Array) -> str:
 
 
 def draw(found: dict[tuple[str, Key], list[dict[str, Any]]], path: Path) -> None:
-    """As CQDC Fig. 12: Delta over L, and Delta-bar, of segments that begin as planned, open loop."""
+    """Draw Delta over L and Delta-bar of segments that begin as planned, in open loop, as in CQDC Fig. 12."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -342,7 +342,7 @@ def draw(found: dict[tuple[str, Key], list[dict[str, Any]]], path: Path) -> None
 
 
 def draw_turns(path: Path) -> None:
-    """Frames of half turns by strokes in MuJoCo, of hand and bucket."""
+    """Draw frames of half turns by strokes in MuJoCo, of hand and bucket."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -374,7 +374,7 @@ def draw_turns(path: Path) -> None:
 
 
 def save(figure: Any, path: Path) -> None:
-    """As a PNG of few colours."""
+    """Save a figure as a PNG with few colours."""
     from PIL import Image
 
     figure.savefig(path, dpi=80)

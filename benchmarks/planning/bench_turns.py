@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 
 
 def rotations(count: int, seed: int) -> list[Array]:
-    """Rotation vectors of quaternions drawn evenly from the sphere."""
+    """Return rotation vectors of quaternions drawn evenly from the sphere."""
     found = []
     for quat in np.random.default_rng(seed).standard_normal((count, 4)):
         w, *v = quat / np.linalg.norm(quat) * np.copysign(1.0, quat[0])
@@ -36,7 +36,7 @@ def rotations(count: int, seed: int) -> list[Array]:
 
 
 def measured(goals: list[Array], ask: Callable[[Array], tuple[bool, Array]]) -> str:
-    """Share with its interval, errors of what arrived, percentiles of the seconds."""
+    """Return the share of reached goals with its interval, the errors of these, and percentiles of the seconds."""
     task = systems.load("allegro_cube").tasks["turn"]
     good, seconds, turns = 0, [], []
     for goal in goals:

@@ -116,7 +116,7 @@ def follow_options(task: Task, h: float, reach: Array) -> ImpcOptions:
     acts on the object, the smoothed model must be stiff (:func:`stiff_kappa`), because soft contacts
     carry the object at a distance. The robot then also has to keep the planned grasp, because a
     smoothed model does not know the benefit of a grip: the deviation of a finger has ten times the
-    weight of the object's, and changes of its command have the same weight.
+    weight of the object's, and changes of its command have the weight of the object's.
     """
     model, space = task.model, task.space
     scale = space.scale(task.length) / task.length
