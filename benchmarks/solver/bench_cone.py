@@ -207,9 +207,9 @@ def find_tolerance(programs: list[Program], run: Contender) -> float:
 
 
 def timed(run: Contender, p: Program, mu: float, tolerance: float) -> Answer:
-    """Return the answer with the means over a loop of the seconds; ours comes with them.
+    """Return the answer with the mean seconds of a loop of calls; the answer of qdsim includes its seconds.
 
-    A first turn brings code and data back that the contender before has pushed out of the caches.
+    A first call loads code and data that the contender before has displaced from the caches.
     """
     if run is with_qdsim:
         run(p, mu, tolerance)

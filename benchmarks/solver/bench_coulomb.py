@@ -108,7 +108,7 @@ def siconos_error(W: Array, q: Array, mu: Array, force: Array) -> float:
 
 
 def with_qdsim(W: Array, q: Array, mu: Array) -> tuple[float, float]:
-    """Seconds of the C call, error."""
+    """Return the seconds of the C call, and the error."""
     rows, n = np.nonzero(W)[0], len(q)
     start = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))]).astype(np.int32)
     column = np.nonzero(W)[1].astype(np.int32)
@@ -121,7 +121,7 @@ def with_qdsim(W: Array, q: Array, mu: Array) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Other:
-    """A solver that another interpreter runs."""
+    """A solver that runs in another interpreter."""
 
     title: str
     python: str
@@ -129,7 +129,7 @@ class Other:
     name: str
 
     def solve(self, source: Path, target: Path) -> tuple[float, Array | None]:
-        """Seconds, infinite after a crash and the limit where that has ended it, and forces."""
+        """Return the seconds (infinite after a crash, the limit if it was exceeded) and the forces."""
         target.unlink(missing_ok=True)
         command = [self.python, "-c", self.program, str(source), str(target), self.name, str(LIMIT)]
         ended = subprocess.run(command, capture_output=True, check=False)
@@ -140,7 +140,7 @@ class Other:
 
 
 def others_here(siconos: str) -> list[Other]:
-    """Those whose packages are installed."""
+    """Return the solvers whose packages are installed."""
     found = []
     for python, module, program, family, names in (
         (siconos, "siconos.numerics", WITH_SICONOS, "Siconos", SICONOS),

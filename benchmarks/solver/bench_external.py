@@ -45,7 +45,7 @@ Result = tuple[float, float, float]
 
 
 def core_seconds(p: Program) -> float:
-    """The C call alone: a mean over a loop; NaN with equalities, which its entry does not take."""
+    """Return the mean seconds of the C call in a loop; NaN for programs with equalities, which it does not take."""
     if len(p.c):
         return np.nan
     repeat = 20 if len(p.b) < 100 else 1
@@ -89,7 +89,7 @@ def with_clarabel(p: Program) -> Result:
 
 
 def with_daqp(name: str) -> Callable[[Program], Result]:
-    """DAQP takes bounds apart and both sides of a row at once."""
+    """Make a call of DAQP, which takes bounds separately and both sides of a row together."""
     a = external_programs.control_arrays(name)
     n = len(a["q"])
     bounds = "ub" in a

@@ -106,7 +106,7 @@ def friction() -> Iterator[Call]:
 
 
 def measure(call: Call) -> tuple[str, int, float]:
-    """Method, tries and seconds of a call."""
+    """Return the method, the tries and the seconds of a call."""
     seconds = np.inf
     for _ in range(2):
         start = time.perf_counter()
@@ -140,7 +140,7 @@ def rows(name: str, calls: Iterator[Call]) -> list[str]:
 
 
 def sets() -> dict[str, Iterator[Call]]:
-    """Names of the sets of programs, and the calls that solve them."""
+    """Return the names of the sets of programs, and the calls that solve them."""
     sources: dict[str, Iterator[Call]] = {}
     for kappa in KAPPAS:
         kind = "exact" if kappa is None else "smoothed"

@@ -26,20 +26,20 @@ from qdsim import systems
 from qdsim.systems.heaps import shaking
 
 SHAKING = {"brazil_nut": (0.75, 1.0), "brazil_nut_3d": (0.05, 0.5)}
-"""Amplitude m, period s."""
+"""Amplitude, m, and period, s."""
 RUNS = [
     (system, h, law)
     for law in ("convex", "coulomb")
     for h in (0.1, 0.02, 0.005)
     for system in SHAKING
 ]
-"""System, step s, law."""
+"""System, time step in s, law."""
 PROGRAMS = 5
-"""Convex programs of a step of the true law."""
+"""Number of convex programs per step under Coulomb's law."""
 
 
 def ranks(name: str, h: float, law: str, seed: int, shakes: int) -> tuple[np.ndarray, float]:
-    """The share below the large body before and after each shake; CPU seconds per step."""
+    """Return the share below the large body before and after each shake, and CPU seconds per step."""
     system = systems.load_dynamic(name, seed=seed)
     model = system.model
     stop = PROGRAMS if law == "coulomb" else None
@@ -60,14 +60,14 @@ def ranks(name: str, h: float, law: str, seed: int, shakes: int) -> tuple[np.nda
 
 
 class Runs:
-    """Runs that are made once, kept in a file if there is one: shares of each shake, then seconds per step."""
+    """Runs, saved in a file if there is one: shares after each shake, then seconds per step. Each is made once."""
 
     def __init__(self, path: Path | None, kept: bool) -> None:
         self._path, self._kept = path, kept
         self._done = dict(np.load(path)) if path is not None and path.exists() else {}
 
     def get(self, name: str, h: float, law: str, seed: int, shakes: int) -> np.ndarray | None:
-        """None for a run that only the file may have, and has not."""
+        """Return a run; None if only saved runs are wanted and this one is missing."""
         key = f"{name} {h:g} {law} {seed} {shakes}"
         if key not in self._done and not self._kept:
             found, each = ranks(name, h, law, seed, shakes)
@@ -78,7 +78,7 @@ class Runs:
 
 
 def draw(path: str, curves: dict[tuple[str, float, str], np.ndarray]) -> None:
-    """Medians over the seeds, and between which they lie."""
+    """Draw the medians over seeds and their ranges."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.6, 3.6), dpi=100, layout="constrained")

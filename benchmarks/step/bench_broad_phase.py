@@ -22,7 +22,7 @@ SIZES = {"sphere": (0.1,), "box": (0.1, 0.1, 0.1)}
 
 
 def scene(kind: str, count: int) -> qdsim.Description:
-    """A square grid with gaps of 10 mm between the shapes, every one on the plane."""
+    """Make a square grid of shapes on the plane, with gaps of 10 mm between them."""
     builder = qdsim.SceneBuilder()
     builder.geom("world", "plane")
     side = int(np.ceil(np.sqrt(count)))

@@ -41,7 +41,7 @@ def cube(count: int) -> np.ndarray:
 
 
 def scene(points: np.ndarray, gap: float) -> qdsim.Description:
-    """The cloud on the floor, between two fingers this far from the middle."""
+    """Put the cloud on the floor between two fingers, ``gap`` away from its middle."""
     builder = qdsim.SceneBuilder(gravity=(0, 0, -10))
     builder.geom("world", "plane", condim=4)
     builder.body("object", pos=(0, 0, 0.05), mass=0.5, inertia=(1e-3, 1e-3, 1e-3))

@@ -25,7 +25,7 @@ STATES = 100
 
 
 def one_step(kind: str, model: qdsim.Model, state, h: float, friction):
-    """From a state (q, v, u), by the second-order step or the quasi-dynamic one."""
+    """Take a step from a state (q, v, u), second-order or quasi-dynamic."""
     q, v, u = state
     if kind == "dynamic":
         return step_dynamic(model, q, v, u, DynamicOptions(h=h, friction=friction, law="coulomb"))
@@ -33,7 +33,7 @@ def one_step(kind: str, model: qdsim.Model, state, h: float, friction):
 
 
 def row(name: str, kind: str, friction: str) -> str:
-    """Of one scene, one of the two steps, and a kind of friction."""
+    """Return the row of one scene, one kind of step, and one kind of friction."""
     programs: list[int] = []
     states = several = 0
     closing = residual = 0.0

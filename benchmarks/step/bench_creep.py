@@ -62,7 +62,7 @@ CASES: dict[str, tuple[str, str, Sequence[float], int]] = {
 
 
 def simulated(source: str, u: Sequence[float], axis: int, noslip: int) -> tuple[np.ndarray, float]:
-    """Where it rests, and mm/s that it loses from there."""
+    """Simulate in MuJoCo; return the settled configuration, and the speed of the creep from there, mm/s."""
     model = mujoco.MjModel.from_xml_string(source)
     model.opt.noslip_iterations = noslip
     data = mujoco.MjData(model)
@@ -76,7 +76,7 @@ def simulated(source: str, u: Sequence[float], axis: int, noslip: int) -> tuple[
 def stepped(
     source: str, start: np.ndarray, u: Sequence[float], axis: int, **options: object
 ) -> float:
-    """The same by quasi-dynamic steps."""
+    """Compute the same speed by quasi-dynamic steps."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = qdsim.load(source)
@@ -87,7 +87,7 @@ def stepped(
 
 
 def in_drake() -> None:
-    """A table, where Drake is installed."""
+    """Print the table of Drake, if Drake is installed."""
     if importlib.util.find_spec("pydrake") is None:
         return
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "worlds"))
@@ -109,7 +109,7 @@ LAWS = ("cones", "pyramids", "rigid")
 
 
 def both_cones(model: qdsim.Model) -> dict[str, qdsim.Model]:
-    """The model with either friction cone of MuJoCo's."""
+    """Return the model with each of MuJoCo's two friction cones."""
     elliptic, pyramidal = (
         qdsim.build(dataclasses.replace(model.description, contact_solver=ContactSolver(cone, 1.0)))
         for cone in ("elliptic", "pyramidal")
@@ -125,7 +125,7 @@ def contenders(
     hold: np.ndarray,
     commands: Sequence[np.ndarray],
 ) -> tuple[Contenders, dict[str, float]]:
-    """Calls named contender/command, and the mean number of factorizations of each contender."""
+    """Return calls named contender/command, and the mean number of factorisations of each contender."""
     state = np.zeros(mujoco.mj_stateSize(compiled, mujoco.mjtState.mjSTATE_FULLPHYSICS))
     mujoco.mj_getState(compiled, data, state, mujoco.mjtState.mjSTATE_FULLPHYSICS)
     control = np.tile(data.ctrl, (1, ROLLOUT, 1))

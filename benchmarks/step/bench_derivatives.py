@@ -36,11 +36,11 @@ from nimble_world import NimbleWorld
 
 H = 0.01
 STEPS, PRESS, REACH, NEAREST = 40, 0.1, 0.2, 4
-"""Quasi-dynamic steps; m or rad, how far the commands lie ahead; m, and number, of the distances that shall fall."""
+"""Quasi-dynamic steps; lead of the commands, m or rad; range, m, and number of the distances that are reduced."""
 OVERLAP = 1e-5
 ROUNDS = 7
 LEAST_TIME = 0.01
-"""s, that one measurement takes at least."""
+"""Shortest duration of a measurement, s."""
 
 BESIDE = {
     "qdsim, warm": "qdsim",
@@ -50,13 +50,13 @@ BESIDE = {
     "Drake": "qdsim",
     "nimblephysics": "qdsim",
 }
-"""What each is compared with."""
+"""The simulators that are compared with qdsim."""
 
 Jacobians = Callable[[], object]
 
 
 def scenes() -> dict[str, tuple[Model, np.ndarray, np.ndarray]]:
-    """Models in contact: state and commands."""
+    """Return models in contact, each with a state and commands."""
     found = {}
     for name, text in SMALL.items():
         model = qdsim.load(text)
@@ -69,7 +69,7 @@ def scenes() -> dict[str, tuple[Model, np.ndarray, np.ndarray]]:
 
 
 def pressed(system: systems.System) -> tuple[Model, np.ndarray, np.ndarray]:
-    """The robot at rest against the object."""
+    """Bring the robot to rest against the object."""
     model, o = system.model, system.options
     q = np.array(model.keyframes["start"].q)
     for _ in range(STEPS):
@@ -80,7 +80,7 @@ def pressed(system: systems.System) -> tuple[Model, np.ndarray, np.ndarray]:
 
 
 def nearer(model: Model, q: np.ndarray) -> np.ndarray:
-    """The direction of the robot's joints along which the sum of distances within reach falls fastest, of length one."""
+    """Return the unit direction of the robot's joints in which the sum of near distances decreases fastest."""
     joints = {a.joint for a in model.description.actuators}
     columns = [model.slice_q(joint).start for joint in joints]
     way = np.zeros(model.nq)
@@ -152,7 +152,7 @@ def nimbles(model: Model, q: np.ndarray, u: np.ndarray) -> Jacobians:
 
 
 def seconds(call: Jacobians) -> Callable[[], float]:
-    """A call that says how many CPU seconds one of these takes, as the mean of enough of them."""
+    """Return a function that measures the CPU seconds of one call, as the mean of a sufficient number of calls."""
     start = time.process_time()
     call()
     repeat = max(1, math.ceil(LEAST_TIME / max(time.process_time() - start, 1e-7)))
@@ -168,7 +168,7 @@ def seconds(call: Jacobians) -> Callable[[], float]:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Without what libraries write to the standard error (nimblephysics: a line per contact along z)."""
+    """Suppress what libraries write to the standard error (nimblephysics: a line per contact along z)."""
     with open(os.devnull, "w", encoding="utf-8") as nothing:
         kept = os.dup(2)
         os.dup2(nothing.fileno(), 2)

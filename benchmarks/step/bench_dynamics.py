@@ -29,7 +29,7 @@ GRAINS = (30, 100, 300, 1000, 3000)
 
 
 def cpu(call, rounds: int) -> float:
-    """The least of the CPU seconds of a call."""
+    """Return the smallest CPU seconds of a call."""
     times = []
     for _ in range(rounds):
         start = time.process_time()
@@ -39,7 +39,7 @@ def cpu(call, rounds: int) -> float:
 
 
 def settled(grains: int, seconds: float):
-    """Grains after falling for a time: the system and its state."""
+    """Return the system and its state after grains have fallen for some time."""
     system = systems.load_dynamic("brazil_nut_3d", grains=grains)
     o = system.options.replace(h=0.03, restitution=0.0, margin=RADIUS / 2)
     done = system.simulate(seconds, o, tau=None)
@@ -51,7 +51,7 @@ def deepest(model, q) -> float:
 
 
 def ours(system, q, v, h: float, seconds: float):
-    """CPU seconds per simulated second, median ms per step, deepest penetration, worst energy gain."""
+    """Return CPU seconds per simulated second, median ms per step, deepest penetration, and largest gain of energy."""
     o = system.options.replace(h=h, margin=RADIUS / 2)
     tau = shaking(system.model, 0.05, 0.5, h)
     times, depth = [], 0.0
@@ -65,7 +65,7 @@ def ours(system, q, v, h: float, seconds: float):
 
 
 def theirs(system, q, h: float, stiffness: float | None, seconds: float):
-    """MuJoCo's, with a time constant of contacts of `stiffness` steps, or its own 20 ms."""
+    """Return the same for MuJoCo; contacts have a time constant of `stiffness` steps, or MuJoCo's own 20 ms."""
     model = mujoco.MjModel.from_xml_string(system.model.description.to_mjcf())
     model.opt.timestep = h
     model.opt.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
@@ -160,7 +160,7 @@ def small() -> None:
 
 
 def disks() -> None:
-    """21 disks of Anitescu and Hart 2003 at their step of 50 ms, over three seconds."""
+    """Print the times of the 21 disks of Anitescu and Hart 2003 with their step of 50 ms, over three seconds."""
     print("\n## 21 disks, h = 50 ms\n")
     print("| friction | law | from nothing us | from the step before us |")
     print("| ---: | --- | ---: | ---: |")
@@ -184,7 +184,7 @@ def disks() -> None:
 
 
 def small_times(model, planar: bool):
-    """Microseconds of both steps, of derivatives and of MuJoCo's."""
+    """Return the microseconds of both steps, of their derivatives, and of those of MuJoCo."""
     q = np.array(model.keyframes["start"].q if "start" in model.keyframes else model.default_q)
     u, v = model.command_from(q), np.zeros(model.nv)
     law = {"friction": "pyramid", "rays": 2} if planar else {}
@@ -204,7 +204,7 @@ def small_times(model, planar: bool):
 
 
 def each(call) -> float:
-    """CPU seconds of one call, the least of five means; NaN where it fails."""
+    """Return the CPU seconds of one call, the smallest of five means; NaN if it fails."""
     try:
         repeat = max(1, math.ceil(0.02 / max(cpu(call, 3), 1e-7)))
     except qdsim.SolverError:

@@ -50,7 +50,7 @@ def heap(count: int) -> str:
 
 
 def seconds(call, least: float) -> float:
-    """Seconds per call of call(repeat), which says the mean itself, in a loop of about `least`."""
+    """Return the seconds per call; call(repeat) measures its own mean, in a loop of about `least` seconds."""
     once = call(1)
     return call(max(1, int(least / max(once, 1e-7))))
 
@@ -70,7 +70,7 @@ def mujoco_seconds(text: str):
 
 
 def measure(model, q, u, options, rounds, text=None, derivative=True):
-    """Minima of: exact step, smoothed step, exact linearize, mj_step; contacts and bytes."""
+    """Return minima of exact step, smoothed step, exact linearize and mj_step, and numbers of contacts and bytes."""
     smoothed = options.replace(kappa=1000.0)
     contenders = [
         lambda n: _core._step_benchmark(model, q, u, options, n, False),

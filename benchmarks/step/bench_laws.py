@@ -28,9 +28,9 @@ RADIUS, PITCH, GRAVITY, MU = 0.1, 0.2, 10.0, 0.5
 FRICTION = (MU, MU, 0.0, 0.0, 0.0)
 BALLS = (1, 2, 4, 8, 16, 32, 64)
 MOST = {"mixed-integer program": 16, "Lemke's method": 8}
-"""Balls: with more, mixed-integer programs take seconds, and Lemke's method ends in numerical trouble."""
+"""Largest number of balls: with more, mixed-integer programs take seconds, and Lemke's method fails numerically."""
 STEPS = range(14, 24)
-"""Of the motion: the fingers slip down along the outer balls."""
+"""Steps of the motion in which the fingers slip down along the outer balls."""
 LAWS = {
     "quadratic program (convex, pyramid)": {"friction": "pyramid"},
     "cone program (convex, cone)": {"friction": "cone"},
@@ -44,7 +44,7 @@ BIG = 1e3  # N and mm: bounds of what a binary switches off
 
 
 def row_of(balls: int) -> qdsim.Model:
-    """Balls that slide without turning, as in the paper, and the hand."""
+    """Make the hand and a row of balls that slide without rotation, as in the paper."""
     scene = qdsim.SceneBuilder(gravity=(0, 0, -GRAVITY), name="row")
     touch = {"contype": 0, "conaffinity": 0}
     scene.geom("world", "plane", name="ground", **touch)
@@ -75,7 +75,7 @@ def start_of(model: qdsim.Model) -> np.ndarray:
 
 
 def commands(model: qdsim.Model) -> np.ndarray:
-    """The fingers close by 16 mm over 0.08 s, then the hand pushes down; (35, nu)."""
+    """Return the commands (35, nu): the fingers close by 16 mm over 0.08 s, then the hand pushes down."""
     found = []
     for k in range(1, 36):
         close, down = min(0.002 * k, 0.016), -0.002 * max(k - 10, 0)
@@ -115,7 +115,7 @@ class Conditions:
             self.b[at] = 1e3 * contact["dist"]
 
     def _rows(self, contact: np.void) -> tuple[np.ndarray, np.ndarray]:
-        """Normal motion, and along the tangent that lies in the plane, by displacements."""
+        """Return the rows of normal motion, and of motion along the tangent in the plane, by displacements."""
         pos, rot = self.model.body_poses(self.q)
         J = np.zeros((3, self.nv))
         for sign, body in ((-1, int(contact["body_a"])), (1, int(contact["body_b"]))):
@@ -125,13 +125,13 @@ class Conditions:
         return J[0], J[1:][np.argmax(np.abs(J[1:]).sum(axis=1))]
 
     def lemke(self) -> tuple[np.ndarray, np.ndarray]:
-        """Displacement and forces (nc), by Lemke's method; a weak spring holds what nothing else does."""
+        """Solve by Lemke's method for displacement and forces (nc); a weak spring holds what nothing else does."""
         weak = np.linalg.inv(self.K + WEAK * np.eye(self.nv))
         found = qdsim.solve_lcp(self.B - self.D @ weak @ self.C, self.b - self.D @ weak @ self.k)
         return -weak @ (self.C @ found.z + self.k), found.z[::4]
 
     def mixed_integer(self) -> tuple[np.ndarray, np.ndarray]:
-        """The same, each pair of which a binary decides."""
+        """Solve the same problem, with a binary variable for each complementary pair."""
         nv, n = self.nv, 4 * self.nc
         inside, zeros = np.eye(n), np.zeros((n, nv))
         slack = np.hstack([self.D, self.B, 0 * inside])
@@ -157,7 +157,7 @@ class Conditions:
 
 
 def quiet_milp(*args, **kw):
-    """HiGHS writes a line of its own past Python's output; tables are read from that."""
+    """Solve without the line that HiGHS writes directly to the standard output, where the tables are printed."""
     kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
     sys.stdout.flush()
     os.dup2(nowhere, 1)
@@ -170,7 +170,7 @@ def quiet_milp(*args, **kw):
 
 
 def fingers(model: qdsim.Model, contacts: np.ndarray, normal: np.ndarray) -> np.ndarray:
-    """Normal forces of the left and right finger, N."""
+    """Return the normal forces of the left and right finger, N."""
     found = np.zeros(2)
     for contact, force in zip(contacts, normal):
         ends = {model.geom_names[contact["geom_a"]], model.geom_names[contact["geom_b"]]}
@@ -189,7 +189,7 @@ def least(call, rounds: int = 3) -> tuple[float, object]:
 
 
 def costs(balls: int) -> dict[str, tuple[float, float]]:
-    """Milliseconds a step and the largest difference in the fingers' forces from the last law's, by the methods."""
+    """Return ms per step, and the largest difference of the fingers' forces from those of the last law, by method."""
     model = row_of(balls)
     base = qdsim.Options(h=0.01, margin=np.inf, epsilon=1e-9, rays=2)
     truth = base.replace(friction="cone", law="coulomb")
@@ -225,7 +225,7 @@ def costs(balls: int) -> dict[str, tuple[float, float]]:
 
 
 def draw(path: str, found: dict[str, list[tuple[int, float]]]) -> None:
-    """Time against contacts, by the methods."""
+    """Draw the time against the number of contacts, by method."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.4, 4.0), dpi=100, layout="constrained")

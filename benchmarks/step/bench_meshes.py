@@ -55,7 +55,7 @@ def poses(rng: np.random.Generator, gap: float) -> np.ndarray:
 
 
 def row(rng: np.random.Generator, count: int, gap: float) -> list[float]:
-    """Microseconds per call: collide, mj_geomDistance, mj_collision."""
+    """Return microseconds per call of collide, mj_geomDistance and mj_collision."""
     source = scene(rng, count)
     model, theirs = qdsim.load(source), mujoco.MjModel.from_xml_string(source)
     data, q = mujoco.MjData(theirs), poses(rng, gap)

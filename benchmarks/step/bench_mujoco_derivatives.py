@@ -64,7 +64,7 @@ def scenes() -> dict[str, Any]:
 
 
 def robots() -> dict[str, Any]:
-    """Those of gymnasium and of gymnasium_robotics, where they are installed."""
+    """Return models of gymnasium and gymnasium_robotics, if these are installed."""
     found = {}
     for name, package, path in (
         *(
@@ -84,7 +84,7 @@ def robots() -> dict[str, Any]:
 
 
 def mechanisms() -> dict[str, Any]:
-    """Of the tests: every kind of drive, spring, limit, dry friction, equality and tendon."""
+    """Return models of the tests: every kind of drive, spring, limit, dry friction, equality and tendon."""
     sys.path[:0] = [str(ROOT / "tests" / room) for room in ("", "dynamics", "models", "steps")]
     from test_mujoco_derivatives import ALL_AT_ONCE, EQUALITIES, FINGER, MECHANISM
 
@@ -98,7 +98,7 @@ def mechanisms() -> dict[str, Any]:
 
 
 def states(model: Any, count: int) -> list[Any]:
-    """Along a rollout under small random controls; where there is no contact, at random."""
+    """Return states along a rollout under small random controls; random states for models without contacts."""
     rng, found = np.random.default_rng(0), []
     data = mujoco.MjData(model)
     middle = np.array(data.ctrl)
@@ -170,7 +170,7 @@ def exact(model: Any, data: Any) -> np.ndarray:
 
 
 def accuracy(model: Any, data: Any) -> tuple[float, float, float] | None:
-    """Errors of ours, of mjd_transitionFD with a tight and with the default tolerance; None at a kink."""
+    """Return errors of qdsim, and of mjd_transitionFD with a tight and the default tolerance; None at a kink."""
     tighten(model, True)
     tried = [differences(model, data, step) for step in STEPS]
     scale = max(1.0, float(np.abs(tried[1]).max()))
@@ -187,7 +187,7 @@ def accuracy(model: Any, data: Any) -> tuple[float, float, float] | None:
 
 
 def seconds(call: Callable[[], object], repeat: int) -> float:
-    """Of the fastest call."""
+    """Return the seconds of the fastest call."""
     found = []
     for _ in range(repeat):
         start = time.perf_counter()
@@ -197,7 +197,7 @@ def seconds(call: Callable[[], object], repeat: int) -> float:
 
 
 def row(name: str, model: Any, count: int, errors: list[tuple[float, float, float]]) -> str:
-    """A row of the table; ``errors`` grows by those of its states without a kink."""
+    """Return a row of the table, and append the errors of states without a kink to ``errors``."""
     found, before = states(model, count), len(errors)
     contacts = [data.ncon for data in found]
     for data in found:

@@ -46,7 +46,7 @@ def pair_model(a: str, b: str) -> Any:
 
 
 def touching(model: Any, data: Any, rng: np.random.Generator) -> None:
-    """The body at a random turn, moved until it is one to three millimetres deep."""
+    """Turn the body at random, and move it until it is one to three millimetres deep."""
     mujoco.mj_resetData(model, data)
     turn = rng.normal(size=4)
     data.qpos[3:] = turn / np.linalg.norm(turn)

@@ -31,7 +31,7 @@ def ball(radius: float, hint: float) -> PressureField:
 
 
 def cases() -> dict[str, tuple[Any, Any, list[float], Callable[[Any], tuple[Any, Any]]]]:
-    """Bodies, place of the first in the frame of the second, and Drake's shapes with their properties."""
+    """Return bodies, the pose of the first in the frame of the second, and Drake's shapes with their properties."""
 
     def sphere(g: Any, radius: float) -> Any:
         return g.Sphere(radius)
@@ -117,7 +117,7 @@ def cases() -> dict[str, tuple[Any, Any, list[float], Callable[[Any], tuple[Any,
 def drake_query(
     shapes: Callable[[Any], tuple[Any, Any]], place: list[float]
 ) -> Callable[[], Any] | None:
-    """Sets the pose anew, so that nothing is cached, and asks for the surfaces; None without Drake."""
+    """Return a call that sets the pose, so that nothing is cached, and computes the surfaces; None without Drake."""
     try:
         import pydrake.geometry as g
         from pydrake.common.eigen_geometry import Quaternion
@@ -148,7 +148,7 @@ def drake_query(
 
 
 def drake_wrench(surfaces: Any) -> tuple[int, np.ndarray, float]:
-    """Polygons, force (up to its sign) and area."""
+    """Return the number of polygons, the force (up to its sign) and the area."""
     if not surfaces:
         return 0, np.zeros(3), 0.0
     surface, force = surfaces[0], np.zeros(3)
@@ -159,7 +159,7 @@ def drake_wrench(surfaces: Any) -> tuple[int, np.ndarray, float]:
 
 
 def micros(calls: list[Callable[[], Any]]) -> list[float]:
-    """Medians of CPU time per call, in turns of at least 2 ms."""
+    """Return medians of the CPU time per call, measured in turns of at least 2 ms."""
     spent: list[list[float]] = [[] for _ in calls]
     for round_index in range(ROUNDS + 1):
         for call, kept in zip(calls, spent):

@@ -95,7 +95,7 @@ def boxes() -> None:
 
 
 def across(beyond: float) -> float:
-    """A rigid face of 0.02 x 0.02 m pushed to the middle of a soft box of half thickness 0.01 m, 1e6 Pa."""
+    """Push a rigid face of 0.02 x 0.02 m to the middle of a soft box of half thickness 0.01 m and 1e6 Pa."""
     square = 0.01 * np.array([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0.0]])
     face = RigidSurface(square, [[0, 2, 1], [0, 3, 2]])  # looks down
     box = PressureField.box([0.03, 0.03, 0.01], 1e6)

@@ -28,7 +28,7 @@ CASES: dict[str, tuple[float, float]] = {
     "soft_pinch": (2e-3, 1.2),
     "four_boxes": (2e-3, 0.6),
 }
-"""Steps and durations, s."""
+"""Time steps and durations, s."""
 
 
 WHERE_NOT = """
@@ -41,7 +41,7 @@ stays in place to 1e-14 m.
 
 
 def in_drake(system: DynamicSystem, h: float, times: Array) -> Array:
-    """Configurations ``(n, nq)``."""
+    """Simulate in Drake; return configurations ``(n, nq)``."""
     model = system.model
     scene = DrakeScene(model, np.zeros(model.nv), h, compensated=False)
     plant, context = scene.plant, scene.plant_context
@@ -63,7 +63,7 @@ def in_drake(system: DynamicSystem, h: float, times: Array) -> Array:
 
 
 def off(model: object, a: Array, b: Array) -> tuple[float, float]:
-    """The farthest of coordinates that are lengths, m, and of all angles, rad, over a motion."""
+    """Return the largest difference of lengths, m, and of angles, rad, over a motion."""
     lengths, angles = [], []
     for name, kind in zip(
         model.joint_names, (j.type for body in model.description.bodies for j in body.joints)

@@ -21,8 +21,8 @@ MODULUS = 1e6
 
 @dataclass(frozen=True)
 class Scene:
-    """A model; how far steps begin from its default configuration, as deviations per degree of freedom; of the command
-    and of the forces the mean and the deviations."""
+    """A model, deviations of starts from its default configuration per degree of freedom, and mean and deviations of
+    commands and of forces."""
 
     model: qdsim.Model
     displaced: list[float]
@@ -105,7 +105,7 @@ def capsule_on_table() -> Scene:
 
 
 def chains() -> Scene:
-    """Two hinges and a soft tip on a soft flap that another hinge carries."""
+    """Make two hinges and a soft tip on a soft flap with a hinge of its own."""
     scene = qdsim.SceneBuilder(gravity=(0, 0, -9.81))
     inertia = (1e-3, 1e-3, 1e-3)
     scene.body("base", pos=(0, 0, 0.2), mass=1.0, inertia=inertia)
@@ -133,7 +133,7 @@ def chains() -> Scene:
 
 
 def pinch(friction: str = "polygons", carried: str = "box") -> Scene:
-    """Two soft balls on slides press on a thing in the air."""
+    """Make two soft balls on slides that hold an object in the air."""
     scene = qdsim.SceneBuilder()
     for name, side in (("left", -1), ("right", 1)):
         scene.body(name, pos=(0.0436 * side, 0, 0), mass=0.05)
@@ -158,7 +158,7 @@ def pinch(friction: str = "polygons", carried: str = "box") -> Scene:
 
 
 def pile() -> Scene:
-    """A soft box on a rigid one on soft ground."""
+    """Make a soft box on a rigid box on soft ground."""
     scene = qdsim.SceneBuilder()
     ground = qdsim.Softness(MODULUS, thickness=0.05)
     scene.geom("world", "plane", name="ground", friction=0.4, soft=ground)
@@ -195,7 +195,7 @@ SCENES: dict[str, Callable[[], Scene]] = {
 
 
 def starts(scene: Scene, count: int, seed: int) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Configurations, commands and forces."""
+    """Draw configurations, commands and forces."""
     rng = np.random.default_rng(seed)
 
     def near(mean: list[float], deviation: list[float]) -> np.ndarray:
@@ -210,7 +210,7 @@ def starts(scene: Scene, count: int, seed: int) -> list[tuple[np.ndarray, np.nda
 
 
 def measure(scene: Scene, count: int, seed: int = 0) -> tuple[list[int], int, int, float]:
-    """Programs of the steps that converge, how many do not and fail, and seconds of a step."""
+    """Return the programs of converged steps, the numbers of unconverged and failed steps, and seconds per step."""
     programs, open_ends, failed, spent = [], 0, 0, 0.0
     for q, u, tau in starts(scene, count, seed):
         begin = time.process_time()

@@ -56,7 +56,7 @@ Case = tuple[str, qdsim.Model, Any, Any, qdsim.Options]
 
 
 def cases(names: Iterable[str]) -> list[Case]:
-    """Return what each system is stepped with; those that its first command leaves unsolved are left out."""
+    """Return the cases of the systems; those whose first command has no solution are left out."""
     found = []
     for name in names:
         system = systems.load(name)
@@ -76,7 +76,7 @@ def cases(names: Iterable[str]) -> list[Case]:
 
 
 def step_twice(path: str) -> None:
-    """Under valgrind: a step that makes room, and the one that counts, of every case."""
+    """Take, under valgrind, a step that allocates and the step that counts, for every case."""
     for _, *arguments in pickle.loads(Path(path).read_bytes()):
         for linearize in (False, True):
             for _ in range(2):
@@ -87,7 +87,7 @@ CALL = re.compile(r"^calls=\d+ ")
 
 
 def costs(text: str) -> tuple[int, dict[tuple[str, str], int]]:
-    """Return all instructions of a profile, and those of each (caller, callee), callees included."""
+    """Return all instructions of a profile, and those of each (caller, callee), including the callees' own calls."""
     calls: dict[tuple[str, str], int] = {}
     total, caller, callee, of_call = 0, "", "", False
     for line in text.splitlines():

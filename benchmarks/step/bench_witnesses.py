@@ -48,7 +48,7 @@ def theirs(scene: WitnessScene, h: float):
 
 
 def drake(scene: WitnessScene, h: float, cenic: bool):
-    """Drake's; its plant's coordinates are in the order of the file's joints, too."""
+    """Simulate in Drake, whose coordinates have the order of the joints in the file."""
     from pydrake.geometry import DefaultProximityProperties, SceneGraphConfig
     from pydrake.multibody.parsing import Parser
     from pydrake.multibody.plant import AddMultibodyPlantSceneGraph
@@ -98,7 +98,7 @@ def _joints(scene: WitnessScene) -> list[str]:
 
 
 def _named(scene: WitnessScene) -> str:
-    """The scene with a name for each joint that has none."""
+    """Return the scene with names for joints that have none."""
     parts = scene.xml.split("<joint ")
     named = [
         p if p.startswith("name=") else f'name="joint{k}" {p}' for k, p in enumerate(parts[1:])

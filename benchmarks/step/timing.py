@@ -11,7 +11,7 @@ Times = dict[str, list[float]]
 
 
 def race(calls: dict[str, Callable[[], float]], rounds: int) -> Times:
-    """Seconds that each call says it took, in rounds of all of them; a first round warms up."""
+    """Return the seconds that each call measures, in rounds of all calls; a first round warms up."""
     times: Times = {name: [] for name in calls}
     for round_index in range(rounds + 1):
         for name, call in calls.items():
@@ -22,7 +22,7 @@ def race(calls: dict[str, Callable[[], float]], rounds: int) -> Times:
 
 
 def micros(times: Times, column: str = "contender", digits: int = 1) -> list[str]:
-    """Lines of a table: medians and minima in microseconds."""
+    """Return the lines of a table with medians and minima in microseconds."""
     lines = [f"| {column} | median us | min us |", "| --- | --- | --- |"]
     for name, values in times.items():
         median, least = 1e6 * statistics.median(values), 1e6 * min(values)
@@ -31,7 +31,7 @@ def micros(times: Times, column: str = "contender", digits: int = 1) -> list[str
 
 
 def beside_mujoco(times: Times) -> list[str]:
-    """The same with ratios to two of the contenders, MuJoCo's step and its derivatives."""
+    """Return the same lines with ratios to two of the contenders, MuJoCo's step and its derivatives."""
     median = {name: statistics.median(values) for name, values in times.items()}
     lines = [
         "| contender | median us | min us | / `mj_step` | `mjd_transitionFD` / it |",

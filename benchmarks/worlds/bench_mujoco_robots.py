@@ -32,7 +32,7 @@ Row = dict[str, Any]
 
 
 def matched(mj: Any, data: Any, step: Any) -> tuple[bool, list[str]]:
-    """Whether all contacts are at the same points, and the pairs of shapes of MuJoCo's that are not."""
+    """Return whether all contacts are at the same points, and MuJoCo's pairs of shapes whose contacts are not."""
     import numpy as np
 
     theirs = [c for c in data.contact if c.efc_address >= 0]
@@ -118,7 +118,7 @@ def survey(path: Path) -> Row:
 
 
 def commands_of(mj: Any, data: Any) -> Any:
-    """Activations where actuators have time constants, which the model is without."""
+    """Return the commands; where actuators have time constants, which the model lacks, they are the activations."""
     u = data.ctrl.copy()
     for i in range(mj.nu):
         if mj.actuator_dyntype[i] in (2, 3):

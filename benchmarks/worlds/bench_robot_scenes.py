@@ -32,7 +32,7 @@ BOX = 0.03  # half an edge of what they push, m
 
 @dataclass(frozen=True)
 class Task:
-    """A scene, and the commands along which it moves."""
+    """A scene, and the commands of its motion."""
 
     spec: Any
     body: str  # whose path is compared
@@ -53,7 +53,7 @@ def compensated(spec: Any) -> None:
 
 
 def home_pose(spec: Any) -> tuple[Any, Any]:
-    """q and u of the first keyframe, and MuJoCo's data there."""
+    """Return q and u of the first keyframe, and MuJoCo's data there."""
     model = spec.compile()
     data = mujoco.MjData(model)
     if model.nkey:
@@ -206,7 +206,7 @@ def curling(path: Path, place: Any, shape: str, share_of_range: float) -> Task:
 
 
 def _spec_of(path: Path) -> Any:
-    """With meshes found from anywhere, and without those for show that a copy of the Menagerie lacks."""
+    """Load a file with meshes from any folder, and without visual meshes that a copy of the Menagerie lacks."""
     spec = mujoco.MjSpec.from_file(str(path))
     folder = path.resolve().parent / spec.meshdir
     spec.meshdir = str(folder)
@@ -224,7 +224,7 @@ def _spec_of(path: Path) -> Any:
 
 
 def _lowered(spec: Any, body: Any, place: Any) -> Any:
-    """The lowest place above which nothing touches the object, from there down."""
+    """Return the lowest position of the object at which nothing touches it, below a given one."""
     model = spec.compile()
     data = mujoco.MjData(model)
     own, at = model.body("object").id, int(model.jnt_qposadr[model.body("object").jntadr[0]])
@@ -366,7 +366,7 @@ def simulated(task: Task, ours: dict[str, Any], stiff: bool) -> dict[str, Any]:
 
 
 def _joint_limits(model: Any) -> tuple[Any, Any]:
-    """What actuators pull with at most by the limits of their joints, which MuJoCo applies behind
+    """Return the limits of actuator forces by their joints; MuJoCo applies them after it computes
     ``actuator_force``."""
     limits = np.tile([[-np.inf], [np.inf]], model.nu)
     for i in range(model.nu):

@@ -46,7 +46,7 @@ Row = dict[str, Any]
 
 
 def kind_of(path: Path) -> str | None:
-    """ "mjcf" or "urdf", by the root element."""
+    """Return "mjcf" or "urdf", by the root element."""
     try:
         head = path.read_text(errors="ignore")[:20000]
     except OSError:
@@ -62,7 +62,7 @@ def first_line(error: BaseException) -> str:
 
 
 def stand_in_spec(path: Path) -> Any:
-    """The file's MjSpec with a box in the place of every mesh that is not there, or None."""
+    """Return the file's MjSpec with a box in place of every missing mesh, or None."""
     import mujoco
     import numpy as np
 
@@ -88,7 +88,7 @@ def stand_in_spec(path: Path) -> Any:
 
 
 def compiled(path: Path, stand_ins: bool) -> Any:
-    """MuJoCo's model of an MJCF, and the source that qdsim loads. Raises what MuJoCo raises."""
+    """Return MuJoCo's model of an MJCF, and the source that qdsim loads; errors are those of MuJoCo."""
     import mujoco
 
     try:
@@ -107,7 +107,7 @@ def home_of(model: Any) -> Any:
 
 
 def with_object(robot: Any, q: Any, source: Any, urdf: bool) -> tuple[Any, Any]:
-    """The scene with a box above the robot and a floor below it, where there is none, and its start."""
+    """Return the scene with a box above the robot and, if there is none, a floor below it, and the start."""
     import mujoco
     import numpy as np
 
@@ -154,7 +154,7 @@ def with_object(robot: Any, q: Any, source: Any, urdf: bool) -> tuple[Any, Any]:
 
 
 def slopes(model: Any, q: Any, u: Any, ways: Any, options: Any, t: float) -> Any:
-    """Forward and backward differences of the step along (by_q, by_u), of length t."""
+    """Return forward and backward differences of the step along (by_q, by_u), for a displacement of length t."""
     import numpy as np
 
     import qdsim
@@ -169,10 +169,11 @@ def slopes(model: Any, q: Any, u: Any, ways: Any, options: Any, t: float) -> Any
 
 
 def verdict_at(model: Any, q: Any, u: Any, options: Any, rng: Any) -> str:
-    """ "right", "kink" where the map has no derivative or the step says so, "wrong E" otherwise.
+    """Return "right", "kink" if the map has no derivative or the step reports this, and otherwise "wrong E".
 
-    Wrong is a derivative that differs where differences of two lengths agree with each other and both sides with each
-    other."""
+    A derivative is wrong if it differs from finite differences although those of two lengths, and those of both sides,
+    agree with each other.
+    """
     import numpy as np
 
     import qdsim
@@ -200,7 +201,7 @@ def verdict_at(model: Any, q: Any, u: Any, options: Any, rng: Any) -> str:
 
 
 def derivative_of(model: Any, q: Any, u: Any, options: Any, rng: Any) -> str:
-    """The verdict on a state as it is and moved off its kinks at random, the worst of those that have one."""
+    """Return the worst verdict on a state, unchanged and moved off its kinks at random, of those with a derivative."""
     found = [verdict_at(model, q, u, options, rng)]
     for off in (1e-4, 1e-3, 3e-3):
         if found[-1] == "right" and len(found) > 1:
@@ -212,7 +213,7 @@ def derivative_of(model: Any, q: Any, u: Any, options: Any, rng: Any) -> str:
 
 
 def at_limits(model: Any, q: Any, u: Any, options: Any, rng: Any) -> tuple[Any, Any]:
-    """A state at rest after 50 steps of commands that press half of the limited joints into a limit."""
+    """Return a state at rest after 50 steps of commands that press half of the limited joints into a limit."""
     import numpy as np
 
     import qdsim
@@ -231,7 +232,7 @@ def at_limits(model: Any, q: Any, u: Any, options: Any, rng: Any) -> tuple[Any, 
 
 
 def survey(path: Path, stand_ins: bool) -> Row:
-    """What became of one file."""
+    """Return the results of one file."""
     import numpy as np
 
     import qdsim
@@ -334,7 +335,7 @@ def in_a_process(path: Path, stand_ins: bool) -> Row:
 
 
 def files_in(folder: Path, seen: set[str]) -> list[Path]:
-    """Model files, each content once."""
+    """Return the model files of a folder, each content once."""
     found = []
     for path in sorted([*folder.rglob("*.xml"), *folder.rglob("*.urdf")]):
         if kind_of(path) is None:
@@ -347,7 +348,7 @@ def files_in(folder: Path, seen: set[str]) -> list[Path]:
 
 
 def installed() -> list[str]:
-    """The files of example-robot-data as NAME=FOLDER, if it is installed."""
+    """Return the files of example-robot-data as NAME=FOLDER, if it is installed."""
     try:
         files = importlib.metadata.files("example-robot-data") or []
     except importlib.metadata.PackageNotFoundError:

@@ -24,7 +24,7 @@ from pydrake.systems.framework import DiagramBuilder
 __all__ = ["creep_in_drake"]
 
 STEP, MODULUS, SLAB = 1e-3, 1e7, 0.05
-"""s; Pa, of what is held, all else is rigid; m, the resolution of rigid surfaces."""
+"""Time step, s; modulus of the held object, Pa (everything else is rigid); resolution of rigid surfaces, m."""
 
 
 def creep_in_drake(
@@ -37,7 +37,7 @@ def creep_in_drake(
     rest: float,
     seconds: float,
 ) -> float:
-    """Speed of an object, mm/s, that two plates on springs hold (commands u), or that stands on a half-space (none)."""
+    """Return the speed, mm/s, of an object between plates on springs (commands u) or on a half-space (no commands)."""
     builder = DiagramBuilder()
     config = MultibodyPlantConfig(
         time_step=STEP,
@@ -75,7 +75,7 @@ def creep_in_drake(
 
 
 def _surface(resolution: float | None) -> Any:
-    """Friction 1; compliant with a resolution, else rigid."""
+    """Return a surface with friction 1, compliant if it has a resolution and otherwise rigid."""
     found = ProximityProperties()
     if resolution is None:
         AddRigidHydroelasticProperties(SLAB, found)

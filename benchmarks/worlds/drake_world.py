@@ -19,7 +19,7 @@ from qdsim.planning.task.transfer_options import TransferOptions
 __all__ = ["DrakeScene", "DrakeWorld"]
 
 POINT_STIFFNESS, POINT_DISSIPATION = 1e6, 10.0
-"""N/m and s/m, of contacts between rigid bodies, which hydroelastics does not know."""
+"""Stiffness, N/m, and dissipation, s/m, of contacts between rigid bodies, which are not hydroelastic."""
 
 
 class DrakeWorld(World):
@@ -85,7 +85,7 @@ class DrakeWorld(World):
             self._pushed = self._mass * (self.v - before)[own] / self._h - self._pull
 
     def _rub(self, v: Array) -> None:
-        """The support's friction: against what momentum and the last contact forces make of the object."""
+        """Apply the friction of the support against the motion by momentum and the last contact forces."""
         momentum = self._mass * v + self._h * self._pushed
         heaviest = float((self._mass / self._per_mass).max())
         speed = float(np.sqrt(np.sum(momentum**2 / self._mass) / heaviest))
@@ -256,7 +256,7 @@ class DrakeScene:
         )
 
     def _filter(self, graph: Any) -> None:
-        """Only the model's pairs may touch."""
+        """Allow contacts of the model's pairs only."""
         drake, model = self._drake, self.model
         pairs = {frozenset(pair) for pair in np.asarray(model.pair_geom).tolist()}
         names = [geom.name for geom in model.description.geoms]
@@ -269,7 +269,7 @@ class DrakeScene:
         graph.collision_filter_manager().Apply(declaration)
 
     def _find_coordinates(self) -> None:
-        """Columns of Drake's positions and velocities that are the model's."""
+        """Find the columns of Drake's positions and velocities that correspond to the model's."""
         model = self.model
         self.columns = np.zeros(model.nq, dtype=int)
         self.rows = np.zeros(model.nv, dtype=int)

@@ -13,7 +13,7 @@ from qdsim.model import Model
 __all__ = ["NimbleWorld"]
 
 GROUND = 10.0
-"""m, half the side of the box that stands for a plane."""
+"""Half the side of the box that stands for a plane, m."""
 
 
 class NimbleWorld:
@@ -46,7 +46,7 @@ class NimbleWorld:
         self._place(np.asarray(q))
 
     def jacobians(self) -> tuple[Any, Any]:
-        """The state's and the input's, of one step from the state."""
+        """Return the derivatives of one step with respect to the state and the input."""
         nimble = self._nimble
         self.world.setState(self._state)
         self.world.setAction(np.zeros(self.world.getActionSize()))
@@ -152,5 +152,5 @@ class NimbleWorld:
         self._state = self.world.getState()
 
     def contacts(self) -> int:
-        """Contacts of the last step."""
+        """Return the number of contacts of the last step."""
         return sum(1 for _ in itertools.chain(self.world.getLastCollisionResult().getContacts()))
