@@ -3,7 +3,7 @@
 Two plates of 0.5 kg on springs press a ball or a cube of 1 kg, whose weight is a quarter of the largest friction (with
 "light squeeze": six tenths); or a box of 0.8 kg stands on an incline of 0.3 rad. Friction is 1; solref and solimp are
 MuJoCo's defaults. Speeds are means over two seconds, after 0.3 s in which contacts settle. MuJoCo takes steps of 1 ms
-with the integrator implicitfast; "noslip" means ten such iterations. "qdsim" is `Options(contacts="mujoco", h=0.05)`
+with the integrator implicitfast; "noslip" means ten noslip iterations. "qdsim" is `Options(contacts="mujoco", h=0.05)`
 with the file's cone and impratio and with epsilon 0.01 (in brackets: with the default, 1). "qdsim, rigid" has rigid
 contacts and starts where MuJoCo's contacts have settled.
 
