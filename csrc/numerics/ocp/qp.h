@@ -1,4 +1,4 @@
-/* Linear-quadratic optimal control with bounds: shared declarations of ocp/*.c.
+/* Linear-quadratic optimal control with bounds: shared declarations of the files of ocp/.
  *
  * States are reordered into "live" ones, which some A_t reads, and "dead" ones, which only enter
  * the cost. The value function of a dead state is its own cost, so Riccati recursions run over z =
