@@ -27,7 +27,7 @@ from qdsim.array_type import Array
 from qdsim.cone import solve_cone_program
 from qdsim.model import Model
 from qdsim.planning.grasps.equilibrium import contact_rows, generalised_load
-from qdsim.planning.grasps.samplers.carrying import OFF, PRESSING
+from qdsim.planning.grasps.samplers.carrying import PRESSING
 from qdsim.planning.grasps.samplers.touching import sides
 from qdsim.planning.task.drives import lengths, shares
 from qdsim.planning.task.followers import folded
@@ -56,13 +56,16 @@ MOVING, TURNING = 0.05, 0.6
 RATE = 8.0
 """Rate at which errors of the object's pose, and gaps between object and fingers, are reduced, 1/s."""
 
+USED = 0.6
+"""Share of the friction coefficients that the forces of fingers may use; with 0.7 grips slip while they turn an object.
+"""
 RESIDUAL = 0.3
 """Largest load that the forces of a good grip may leave unbalanced, in weights of the object."""
 
 
 @former(
     removed={
-        "friction_use": "forces use seven tenths of the friction coefficients, as grasps that carry do",
+        "friction_use": "forces use six tenths of the friction coefficients",
         "touch": "what is nearer than 1 mm touches",
         "closing_speed": "fingers come at 25 mm/s",
         "rate": "errors of the object go away at 8/s",
@@ -423,7 +426,7 @@ class Grip:
         if count == 0:
             return np.zeros(0), float(np.linalg.norm(load))
         C = Jo.T * self._torque_scale[:, None]
-        used = (1.0 - OFF) * scale
+        used = USED * scale
         normals = np.concatenate(([0], np.cumsum(cones)))[:-1].astype(np.intp)
         used[normals] = scale[normals]
         pressing = normals[finger >= 0]
