@@ -42,7 +42,7 @@ from qdsim.planning.task.robot import (
 )
 from qdsim.planning.task.space import ObjectSpace
 
-__all__ = ["LANDING", "MOVING", "RATE", "Grip", "GripOptions", "GripStep"]
+__all__ = ["LANDING", "MOVING", "RATE", "SURE", "Grip", "GripOptions", "GripStep"]
 
 FINGERS = 3
 """Default number of fingers that have to touch an object to hold it."""
@@ -56,6 +56,9 @@ MOVING, TURNING = 0.05, 0.6
 RATE = 8.0
 """Rate at which errors of the object's pose, and gaps between object and fingers, are reduced, 1/s."""
 
+SURE = 0.3
+"""Share of the distance at which fingers count as touching within which any contact does, such as a finger's second one
+or the object's support."""
 USED = 0.6
 """Share of the friction coefficients that the forces of fingers may use; with 0.7 grips slip while they turn an object.
 """
@@ -199,7 +202,7 @@ class Grip:
         a, b = found["body_a"], found["body_b"]
         found = found[self._own[a] ^ self._own[b]]
         finger = self._fingers_of(found)
-        keep = found["dist"] < TOUCHING
+        keep = found["dist"] < SURE * TOUCHING
         for f in np.unique(finger[finger >= 0]):
             mine = np.flatnonzero(finger == f)
             keep[mine[found["dist"][mine].argmin()]] = True
@@ -284,7 +287,8 @@ class Grip:
         )
         if lag is not None:
             delta = (1.0 + lag / given.period) * delta
-        touching = found["dist"] < TOUCHING
+        # Fingers close their gaps. The object's surroundings do not, and bear nothing before they touch it.
+        touching = found["dist"] < TOUCHING * np.where(finger >= 0, 1.0, SURE)
         f = np.zeros(len(scale))
         rows = np.repeat(touching, cones)
         own = [size for size, here_too in zip(cones, touching) if here_too]

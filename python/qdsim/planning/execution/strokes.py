@@ -17,7 +17,7 @@ import numpy as np
 from qdsim._core import SolverError
 from qdsim.arguments import fields, former, generator_of, instance, integer
 from qdsim.array_type import Array
-from qdsim.planning.execution.grip import LANDING, MOVING, Grip, GripOptions
+from qdsim.planning.execution.grip import MOVING, Grip, GripOptions
 from qdsim.planning.execution.loops.hand import LEAVING
 from qdsim.planning.grasps.samplers.touching import TRIES
 from qdsim.planning.motion.motion import MotionError, connect
@@ -32,6 +32,8 @@ __all__ = ["FORESEEN", "GAINED", "GaitOptions", "Stroke", "StrokePlanner", "gait
 _PARTS = 4
 """Resolution, as parts of a stroke, of the search for the longest part after which the fingers can leave."""
 
+_CLOSING, _DOWN = 3, 8
+"""Number of steps of the model before a stroke's motion, and after it."""
 FORESEEN = dataclasses.replace(LEAVING, time_limit=0.3)
 """Settings for testing whether motions between grasps exist, with a shorter time limit than that of the execution."""
 
@@ -189,7 +191,7 @@ class StrokePlanner:
 
         still = np.zeros(task.space.size)
         # the fingers approach the object, and press
-        for _ in range(1 + round(self.grip.options.near / (LANDING * self._stride))):
+        for _ in range(_CLOSING):
             if not go(still, True):
                 break
         room = max(0.8 * task.position_tolerance, task.space.errors(path[-1], aim)[0] + 1e-3)
@@ -262,7 +264,7 @@ class StrokePlanner:
         """Move the object to the goal if its rotation is nearly right, or else down to its support."""
         task = self.task
         at_goal = task.errors(path[-1])[1] < 0.5 * task.rotation_tolerance
-        for _ in range(self.options.steps):
+        for _ in range(_DOWN):
             q = path[-1]
             way = (
                 self.grip.towards(q, task.goals.nearest(q), self._stride)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from qdsim.array_type import Array
-from qdsim.planning.execution.grip import LANDING, RATE, Grip, GripStep
+from qdsim.planning.execution.grip import LANDING, RATE, SURE, Grip, GripStep
 from qdsim.planning.execution.loops.loop import FAULTS, Commands, Outcome, Record, World
 from qdsim.planning.execution.schedule import Schedule
 from qdsim.planning.grasps.placing import placed
@@ -205,7 +205,7 @@ class Hand:
             q = self.world.q
             down = self.grip.downwards(q)
             gap = float(np.linalg.norm(down))
-            if gap < TOUCHING:
+            if gap < SURE * TOUCHING:
                 break
             along = down / gap
             back = self.grip.towards(q, pose, self.period) @ along
