@@ -57,8 +57,7 @@ RATE = 8.0
 """Rate at which errors of the object's pose, and gaps between object and fingers, are reduced, 1/s."""
 
 SURE = 0.3
-"""Share of the distance at which fingers count as touching within which any contact does, such as a finger's second one
-or the object's support."""
+"""Share of the distance at which fingers count as touching, within which the object's surroundings do."""
 USED = 0.6
 """Share of the friction coefficients that the forces of fingers may use; with 0.7 grips slip while they turn an object.
 """
@@ -202,7 +201,7 @@ class Grip:
         a, b = found["body_a"], found["body_b"]
         found = found[self._own[a] ^ self._own[b]]
         finger = self._fingers_of(found)
-        keep = found["dist"] < SURE * TOUCHING
+        keep = found["dist"] < TOUCHING
         for f in np.unique(finger[finger >= 0]):
             mine = np.flatnonzero(finger == f)
             keep[mine[found["dist"][mine].argmin()]] = True

@@ -25,6 +25,8 @@ from qdsim.step import Options
 
 __all__ = ["LEAVING", "Hand"]
 
+_ROLLED = 6e-3
+"""Distance of the object from where it should be at which a stroke or a regrasp is given up, m."""
 LEAVING = MotionOptions(
     clearance=3e-3, speed=2.0, acceleration=None, penetration=5e-3, time_limit=2.0
 )
@@ -146,7 +148,7 @@ class Hand:
             made = self._told(q, way, lean=self.grip.leans(planned))
             yield from self._reach(made.u)
             time += self.period
-            near = self.space.errors(q, planned)[0] <= self.grip.options.near
+            near = self.space.errors(q, planned)[0] <= _ROLLED
             bad = 0 if near and self.grip.holds(made) else bad + 1
             if bad >= FAULTS and frozen is None:
                 if give_up:
@@ -239,7 +241,7 @@ class Hand:
             u = np.asarray(self.model.command_from(motion.at(min(time, end))))
             yield from self._reach(u + self.world.lag / self.period * (u - last))
             last = u
-            if self.space.errors(self.world.q, q)[0] > self.grip.options.near:
+            if self.space.errors(self.world.q, q)[0] > _ROLLED:
                 break
         for _ in range(self._periods(SETTLE)):
             yield from self._reach(last)
