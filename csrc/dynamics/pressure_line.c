@@ -60,8 +60,8 @@ static void add_island(slope *out, const qd_workspace *w, const qd_model *model,
                        const double *step) {
   const problem *p = &w->problem;
   for (int j = 0; j < one->variable_count; ++j) {
-    out->own +=
-        step[p->dof_of_variable[one->variable + j]] * problem_row_along(p, one, &one->Q, j, step);
+    const int dof = p->dof_of_variable[one->variable + j];
+    out->own += dof < 0 ? 0.0 : step[dof] * problem_row_along(p, one, &one->Q, j, step);
   }
   for (int c = one->contact; c < one->contact + one->contact_count; ++c) {
     const contact_block *block = guard_at(w, model, p->islands.contact_order[c]);
