@@ -91,7 +91,8 @@ actuator_slopes actuator_slopes_clamped(const qd_model *model, int i, const actu
     return actuator_slopes_at(model, i, at, d);
   }
   if (!(c.force.stiffness > 0.0)) {
-    return (actuator_slopes){0.0};
+    const actuator_slopes none = {.l = 0.0};
+    return none;
   }
   actuator_slopes slopes = actuator_slopes_at(model, i, at, d);
   const actuator_slopes at_rest = actuator_slopes_at(model, i, at, 0.0);
