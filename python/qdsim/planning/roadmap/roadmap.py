@@ -10,6 +10,7 @@ arrived.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import os
 from pathlib import Path
@@ -91,7 +92,7 @@ class Roadmap:
         np.maximum.at(found, self.edges.source, self.edges.radius)
         return found
 
-    @property
+    @functools.cached_property
     def reach(self) -> float:
         """Length of the longest edge, which is also the largest distance of a query from the nodes, m;
         rotations are multiplied by the task's length."""
