@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from qdsim._core import SolverError
 from qdsim.array_type import Array
 from qdsim.planning.execution.controllers import WORTH, Controllers
 from qdsim.planning.execution.execution import Execution
@@ -250,12 +251,14 @@ def _new_plan(
 ) -> list[Segment]:
     """Return the segments of a new plan from the measured state, to the goal or near it; empty if there is no plan."""
     here = execution.measured()
+    # A caller's function says by a RuntimeError that it has no plan; of a search that is a fault, but for SolverError.
+    none: type[Exception] = RuntimeError if callable(planner) else SolverError
     try:
         if callable(planner):
             plan = planner(here, seed=seed)
         else:
             plan = _searched(execution, task, planner, here, seed)
-    except (RuntimeError, ValueError, ImportError):  # no plan, or OMPL is not installed
+    except (none, ValueError, ImportError):  # no plan, or OMPL is not installed
         return []
     return [s for s in plan.segments if s.steps > 0]
 
