@@ -442,3 +442,33 @@ def test_a_slow_joint_comes_to_touch_without_a_push() -> None:
         watch=lambda state: left.append(state.error[0]) if state.doing == "move" else None,
     ).run()
     assert left[0] == pytest.approx(0.1, abs=5e-4)
+
+
+@pytest.mark.parametrize("limit", [(-4.0, 4.0), (-1000.0, 4.0)])
+def test_motions_are_no_faster_than_force_limits_allow(
+    limit: tuple[float, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Critical damping holds 2 kg at 200 N/m back by 40 N s/m: 4 N are spent at 0.1 m/s."""
+    text = PUSHER.replace('mass="0.1"', 'mass="2"').replace('range="-0.3', 'range="-0.6')
+    text = text.replace('kp="200"', f'kp="200" forcerange="{limit[0]} {limit[1]}"')
+    model = qdsim.load(text.replace('pos="-0.1 0 0"', 'pos="-0.0701 0 0"'))
+    task = push_task().replace(model=model)
+    start = np.array(task.start)
+    tip = model.slice_q("t")
+    start[tip] = -0.4
+    waits = planning.Segment(np.zeros((0, 1)), start[None], np.zeros(0, dtype=np.int64))
+    push = push_plan(task)
+    plan = dataclasses.replace(push, segments=(waits, *push.segments))
+    off: list[float] = []
+
+    def steps(self: execution.Execution, motion: Any) -> Any:
+        for k, u in enumerate(along(self, motion)):
+            yield u
+            seconds = min((k + 1) * WORLD.timestep, motion.duration)
+            off.append(float(np.abs(self.plant.q[tip] - motion.at([seconds])[0, tip]).max()))
+
+    along = execution.Execution._along
+    monkeypatch.setattr(execution.Execution, "_along", steps)
+    options = dataclasses.replace(BRIEF, seconds=8.0)
+    planning.Executor(task.replace(start=start), plan, world=WORLD, options=options).run()
+    assert off and max(off) < 3e-3

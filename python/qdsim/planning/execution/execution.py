@@ -7,6 +7,7 @@ import dataclasses
 
 import numpy as np
 
+from qdsim.arguments import spread
 from qdsim.array_type import SAME, Array
 from qdsim.dynamics import DynamicOptions
 from qdsim.model import Model
@@ -29,6 +30,7 @@ from qdsim.planning.plans.segment import Segment
 from qdsim.planning.plans.trials import SETTLE
 from qdsim.planning.task.followers import unmoved_q
 from qdsim.planning.task.motion_options import MotionOptions
+from qdsim.planning.task.robot import force_reach
 from qdsim.planning.task.transfer_options import TransferOptions
 from qdsim.progress import Update, away
 
@@ -39,6 +41,8 @@ SHIFT = 0.2
 put the robot inside the object."""
 MOTION = MotionOptions(time_limit=2.0, speed=0.5)
 """Settings of motions between grasps for robots without a hand."""
+_DAMPING = 0.7
+"""Share of an actuator's force limit that may overcome damping on a motion; the rest is for acceleration."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -336,17 +340,42 @@ class Execution:
         assert self.last_q is not None
         target, rest = np.array(there), unmoved_q(self.model)
         target[rest] = self.last_q[rest]
-        # the error of critically damped joints is their acceleration times the square of half their lag
-        swinging = LEAVING.clearance / np.maximum(0.5 * self.plant.lag, SAME) ** 2
-        limits = np.minimum(swinging, np.array(MOTION.acceleration, dtype=np.float64))
-        options = dataclasses.replace(MOTION, acceleration=tuple(limits.tolist()))
         try:
-            motion = connect(self.model, self.last_q, target, options, self.rng)
+            motion = connect(self.model, self.last_q, target, self._pace(), self.rng)
         except MotionError:
             return False
         yield from self._along(motion)
         yield from self._move_to(self.model.command_from(there))
         return True
+
+    def _pace(self) -> MotionOptions:
+        """Return :data:`MOTION` with speeds and accelerations that the joints can follow within their force limits.
+
+        Springs lead moving joints: by the speed times the lag, to overcome damping, and, because joints are critically
+        damped, by the acceleration times the square of half the lag. Force limits bound the lead. Where commands of
+        acceleration come late, the error is of the size of the second lead, so that the clearance bounds it as well.
+        """
+        lag, inertia = np.maximum(self.plant.lag, SAME), np.maximum(0.5 * self.plant.lag, SAME) ** 2
+        lead = self._lead()
+        speed = np.minimum(MOTION.speed, _DAMPING * lead / lag)
+        swing = np.minimum(LEAVING.clearance, (1.0 - _DAMPING) * lead) / inertia
+        acceleration = np.minimum(swing, np.array(MOTION.acceleration, dtype=np.float64))
+        return dataclasses.replace(
+            MOTION, speed=tuple(speed.tolist()), acceleration=tuple(acceleration.tolist())
+        )
+
+    def _lead(self) -> Array:
+        """Return how far springs may be ahead of the joints, ``(nu,)``, rad or m: the shorter way of the two that the
+        force limits leave, or, of actuators that only pull or only push, the other one."""
+        parameters = self.model.parameters
+        if self.options.force is not None:
+            force = spread("force", self.options.force, self.model.nu)
+            return np.asarray(force / np.asarray(parameters.actuator_stiffness))
+        below, above = map(np.abs, force_reach(self.model))
+        lead = np.where(
+            np.minimum(below, above) > 0.0, np.minimum(below, above), np.maximum(below, above)
+        )
+        return np.asarray(lead / np.abs(np.asarray(self.model.actuator_gear)))
 
     def _along(self, motion: Motion) -> Commands[None]:
         """Yield the commands of a motion, advanced by the lag that the joints' damping and inertia cause."""
