@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import enum
 import importlib
 import json
 import os
@@ -27,7 +28,11 @@ _COMMANDS = {
 }
 """Commands in the order of the help; each is a module of this package with ``add_arguments`` and ``run``."""
 
-_GOOD, _BAD, _UNUSABLE, _INTERRUPTED = 0, 1, 2, 130
+
+class _Exit(enum.IntEnum):
+    """Exit statuses of the commands."""
+
+    GOOD, BAD, UNUSABLE, INTERRUPTED = 0, 1, 2, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -43,21 +48,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = _parser().parse_args(arguments)
     if parsed.command is None:
         _parser().print_help()
-        return _GOOD
+        return _Exit.GOOD
     try:
         outcome = parsed.run(parsed)
     except (UnusableError, OSError) as error:
         return _refuse(parsed.command, error)
     except SolverError as error:
         _complain(parsed.command, str(error))
-        return _BAD
+        return _Exit.BAD
     except ImportError as error:
         if "pip install" not in str(error):
             raise
         return _refuse(parsed.command, error)
     except KeyboardInterrupt as stopped:
         _complain(parsed.command, f"interrupted: {stopped}".removesuffix(": "))
-        return _INTERRUPTED
+        return _Exit.INTERRUPTED
     return _say(outcome, as_json=getattr(parsed, "json", False))
 
 
@@ -82,7 +87,7 @@ def _refuse(command: str, error: BaseException) -> int:
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         said = f"{error.filename}: {error.strerror}"
     _complain(command, said)
-    return _UNUSABLE
+    return _Exit.UNUSABLE
 
 
 def _complain(command: str, said: str) -> None:
@@ -98,5 +103,5 @@ def _say(outcome: Outcome, *, as_json: bool) -> int:
     except BrokenPipeError:  # the reader closed the pipe, as ``head`` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if outcome.interrupted:
-        return _INTERRUPTED
-    return _GOOD if outcome.good else _BAD
+        return _Exit.INTERRUPTED
+    return _Exit.GOOD if outcome.good else _Exit.BAD

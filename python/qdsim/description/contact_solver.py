@@ -7,6 +7,7 @@ qdsim stores them in every model, and uses them if ``Options.contacts`` is "mujo
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -28,8 +29,13 @@ SOLIMP: Vector = (0.9, 0.95, 0.001, 0.5, 2.0)
 """MuJoCo's defaults."""
 
 _LEAST = 1e-15
-_TIMES, _IMPLICIT = 1, 2  # qd_reference_kind
 _IMPEDANCE = (1e-4, 0.9999)
+
+
+class _Reference(enum.IntFlag):
+    """The core's ``qd_reference_kind``."""
+
+    TIMES, IMPLICIT = 1, 2
 
 
 @dataclass(frozen=True)
@@ -139,7 +145,7 @@ def reference(ref: Array, imp: Array, solver: ContactSolver) -> Array:
         (
             np.where(is_time, stiffness, -ref[:, 0] / most**2),
             np.where(is_time, damping, -ref[:, 1] / most),
-            bounded * _TIMES + implicit * _IMPLICIT,
+            bounded * _Reference.TIMES + implicit * _Reference.IMPLICIT,
         )
     )
 
@@ -157,7 +163,7 @@ def equality_solver(refs: Sequence[Vector], imps: Sequence[Vector], solver: Cont
     """The same of equalities, whose time constants MuJoCo does not bound under "discrete"."""
     rows = row_solver(refs, imps, solver)
     if solver.integrator == "discrete":
-        rows[:, 2] = _IMPLICIT
+        rows[:, 2] = _Reference.IMPLICIT
     return rows
 
 

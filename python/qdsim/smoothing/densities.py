@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from statistics import NormalDist
 from types import MappingProxyType
 
 import numpy as np
@@ -59,60 +60,7 @@ def barrier_scale(kappa: float, stiffness: float, logs: int = 1) -> float:
     return float(np.sqrt(2.0 * logs / (kappa * stiffness)))
 
 
-# Rational approximations on three ranges, with a relative error of 1e-16 (Wichura 1988, algorithm
-# AS 241, PPND16).
-_CENTRE = (
-    (
-        (2509.0809287301226727, 33430.575583588128105, 67265.770927008700853)
-        + (45921.953931549871457, 13731.693765509461125, 1971.5909503065514427)
-        + (133.14166789178437745, 3.387132872796366608)
-    ),
-    (
-        (5226.495278852854561, 28729.085735721942674, 39307.89580009271061)
-        + (21213.794301586595867, 5394.1960214247511077, 687.1870074920579083)
-        + (42.313330701600911252, 1.0)
-    ),
-)
-_MIDDLE = (
-    (
-        (7.7454501427834140764e-4, 2.27238449892691845833e-2, 2.41780725177450611770e-1)
-        + (1.27045825245236838258, 3.64784832476320460504, 5.76949722146069140550)
-        + (4.63033784615654529590, 1.42343711074968357734)
-    ),
-    (
-        (1.05075007164441684324e-9, 5.475938084995344946e-4, 1.51986665636164571966e-2)
-        + (1.48103976427480074590e-1, 6.89767334985100004550e-1, 1.67638483018380384940)
-        + (2.05319162663775882187, 1.0)
-    ),
-)
-_TAIL = (
-    (
-        (2.01033439929228813265e-7, 2.71155556874348757815e-5, 1.24266094738807843860e-3)
-        + (2.65321895265761230930e-2, 2.96560571828504891230e-1, 1.78482653991729133580)
-        + (5.46378491116411436990, 6.65790464350110377720)
-    ),
-    (
-        (2.04426310338993978564e-15, 1.42151175831644588870e-7, 1.84631831751005468180e-5)
-        + (7.86869131145613259100e-4, 1.48753612908506148525e-2, 1.36929880922735805310e-1)
-        + (5.99832206555887937690e-1, 1.0)
-    ),
-)
-
-
-def _ratio(coefficients: tuple[tuple[float, ...], tuple[float, ...]], x: Array) -> Array:
-    above, below = coefficients
-    ratio: Array = np.polyval(above, x) / np.polyval(below, x)
-    return ratio
-
-
-def normal_quantile(p: Array) -> Array:
-    """Inverse of the standard normal distribution function on (0, 1)."""
-    centred = p - 0.5
-    radius = np.sqrt(-np.log(np.minimum(p, 1.0 - p)))
-    tail = np.where(radius <= 5.0, _ratio(_MIDDLE, radius - 1.6), _ratio(_TAIL, radius - 5.0))
-    centre = centred * _ratio(_CENTRE, 0.180625 - centred * centred)
-    value: Array = np.where(np.abs(centred) <= 0.425, centre, np.copysign(tail, centred))
-    return value
+_normal_quantile = np.vectorize(NormalDist().inv_cdf, otypes=[np.float64])
 
 
 def _identity(w: Array) -> Array:
@@ -163,7 +111,7 @@ DENSITIES: Mapping[str, Density] = MappingProxyType(
     {
         density.name: density
         for density in (
-            Density("gaussian", normal_quantile, _identity, 1.0),
+            Density("gaussian", _normal_quantile, _identity, 1.0),
             Density("logistic", _logistic_quantile, _logistic_score, np.pi**2 / 9.0),
             Density("laplace", _laplace_quantile, _laplace_score, 2.0),
             Density("uniform", _uniform_quantile),
