@@ -17,6 +17,7 @@ typedef struct mj_contact {
   double B[6];        /* damping in aref */
   double change[42];  /* (7, 6) of gap, position, normal, by the twist of B minus that of A */
   int spins;          /* 1: rows depend on the frame's rotation about its normal */
+  int weighs;         /* 1: R depends on the Jacobian */
 } mj_contact;
 
 /* ---------------------------------------------------------------- geometry */
@@ -120,9 +121,20 @@ static void read_pyramid(const qd_mj_workspace *w, mj_contact *c) {
   }
 }
 
+/* J v of the contact's rows, in the frame. */
+static void read_speeds(const qd_mj *mj, const qd_mj_workspace *w, const mj_contact *c,
+                        double out[6]) {
+  const double *speed = w->speed + c->row;
+  const int edges = mj->efc_type[c->row] == MJ_ROW_PYRAMIDAL;
+  out[0] = edges ? 0.5 * (speed[0] + speed[1]) : speed[0];
+  for (int a = 1; a < c->dim; ++a) {
+    out[a] = edges ? (speed[2 * a - 2] - speed[2 * a - 1]) / (2.0 * c->friction[a - 1]) : speed[a];
+  }
+}
+
 static void read_forces(const qd_mj *mj, const qd_mj_workspace *w, mj_contact *c) {
-  const double *K = mj->efc_KBIP + 4 * c->row;
   const int type = mj->efc_type[c->row];
+  const mj_law law = mj_row_law(mj, c->row);
   memset(c->f, 0, sizeof c->f);
   memset(c->H, 0, sizeof c->H);
   if (type == MJ_ROW_PYRAMIDAL) {
@@ -138,10 +150,14 @@ static void read_forces(const qd_mj *mj, const qd_mj_workspace *w, mj_contact *c
     }
   }
   const double gap = mj->efc_pos[c->row] - mj->efc_margin[c->row];
-  const double reference = K[0] * (K[2] + K[3] * gap), shrinks = K[3] / (K[2] * (1.0 - K[2]));
+  double speed[6];
+  read_speeds(mj, w, c, speed);
   for (int a = 0; a < c->dim; ++a) {
-    c->by_gap[a] = -c->H[6 * a] * reference + c->f[a] * shrinks;
-    c->B[a] = type == MJ_ROW_ELLIPTIC ? mj->efc_KBIP[4 * (c->row + a) + 1] : K[1];
+    c->by_gap[a] = c->f[a] * law.shrinks - c->H[6 * a] * mj_law_slope(&law, gap, speed[0]);
+    for (int b = 1; type == MJ_ROW_PYRAMIDAL && b < c->dim; ++b) {
+      c->by_gap[a] -= c->H[6 * a + b] * law.damping_slope * speed[b];
+    }
+    c->B[a] = type == MJ_ROW_ELLIPTIC ? mj_row_law(mj, c->row + a).damping : law.damping;
   }
 }
 
@@ -246,9 +262,10 @@ static void wrench_of(const mj_contact *c, const double f[6], double out[6]) {
   vec3_copy(out + 3, force);
 }
 
-/* Twist of B minus that of A, for v and for x; or their change by q of one dof. */
+/* Twist of B minus that of A, for v, for x and for the rates of mj_spread; or their change by q of
+ * one dof. */
 typedef struct relative {
-  double V[6], X[6];
+  double V[6], X[6], W[6];
 } relative;
 
 static void relative_change(const qd_mj_workspace *w, const mj_contact *c, const mj_dof *d,
@@ -269,13 +286,20 @@ static void relative_change(const qd_mj_workspace *w, const mj_contact *c, const
     six_axpy(rest, -1.0, d->x_before);
     six_cross(turned, d->S, rest);
     six_axpy(out->X, sign, turned);
+    if (c->weighs) {
+      six_copy(rest, b->W);
+      six_axpy(rest, -1.0, d->w_before);
+      six_cross(turned, d->S, rest);
+      six_axpy(out->W, sign, turned);
+    }
   }
 }
 
-/* Change of the wrench on B by q of dof d. */
+/* Change of the wrench on B by q of dof d. Adds the change of the row that weighs R, the normal or
+ * the first edge, to log_R. */
 static void wrench_change(const qd_mj *mj, const qd_mj_workspace *w, const mj_contact *c,
                           const relative *now, const double wrench[6], const mj_dof *d, int moves,
-                          double out[6]) {
+                          double out[6], double *log_R) {
   motion m;
   relative change;
   double by_v[6], by_x[6], df[6], force[3], moment[3], other[3];
@@ -283,6 +307,11 @@ static void wrench_change(const qd_mj *mj, const qd_mj_workspace *w, const mj_co
   relative_change(w, c, d, moves, &change);
   rows_change(c, now->V, change.V, &m, by_v);
   rows_change(c, now->X, change.X, &m, by_x);
+  if (c->weighs) {
+    double by_w[6];
+    rows_change(c, now->W, change.W, &m, by_w);
+    *log_R += by_w[0] + (mj->efc_type[c->row] == MJ_ROW_PYRAMIDAL ? c->friction[0] * by_w[1] : 0.0);
+  }
   for (int a = 0; a < c->dim; ++a) {
     by_x[a] += c->B[a] * by_v[a];
   }
@@ -306,7 +335,8 @@ static void wrench_change(const qd_mj *mj, const qd_mj_workspace *w, const mj_co
   vec3_axpy(out + 3, 1.0, force);
 }
 
-static void add_contact(const qd_mj *mj, qd_mj_workspace *w, const mj_contact *c) {
+static void add_contact(const qd_mj *mj, qd_mj_workspace *w, mj_contact *c) {
+  c->weighs = mj_share_begin(mj, w, c->row);
   const int count = mj_dofs_of_two(w, c->body[0], c->body[1]);
   double wrench[6];
   relative now;
@@ -317,9 +347,12 @@ static void add_contact(const qd_mj *mj, qd_mj_workspace *w, const mj_contact *c
   six_axpy(now.V, -1.0, w->body[c->body[0]].V);
   six_copy(now.X, w->body[c->body[1]].X);
   six_axpy(now.X, -1.0, w->body[c->body[0]].X);
+  six_copy(now.W, w->body[c->body[1]].W);
+  six_axpy(now.W, -1.0, w->body[c->body[0]].W);
   for (int q = 0; q < count; ++q) {
     const mj_dof *d = w->dof + w->column[q];
-    wrench_change(mj, w, c, &now, wrench, d, w->moves[q], w->change + 6 * q);
+    wrench_change(mj, w, c, &now, wrench, d, w->moves[q], w->change + 6 * q,
+                  w->log_R + w->column[q]);
   }
   for (int p = 0; p < count; ++p) {
     if (w->moves[p] == 3) {
@@ -330,6 +363,9 @@ static void add_contact(const qd_mj *mj, qd_mj_workspace *w, const mj_contact *c
     for (int q = 0; q < count; ++q) {
       row[w->column[q]] += sign * six_dot(S, w->change + 6 * q);
     }
+  }
+  if (c->weighs) {
+    mj_share_end(mj, w, c->row, c->rows);
   }
 }
 

@@ -45,8 +45,7 @@ static void joint_spring(const qd_mj *mj, qd_mj_workspace *w, int dof) {
   row_of(w, dof)[dof] -= stiffness;
 }
 
-/* to += s J J' of a tendon */
-static void add_tendon(const qd_mj *mj, double *to, int columns, int tendon, double s) {
+void mj_add_tendon(const qd_mj *mj, double *to, int columns, int tendon, double s) {
   const int from = mj->ten_J_rowadr[tendon], end = from + mj->ten_J_rownnz[tendon];
   for (int p = from; p < end; ++p) {
     for (int q = from; q < end; ++q) {
@@ -104,23 +103,15 @@ static void passive(const qd_mj *mj, qd_mj_workspace *w) {
     const double *rest = mj->tendon_lengthspring + 2 * t, length = mj->ten_length[t];
     const int slack = rest[0] < rest[1] && length >= rest[0] && length <= rest[1];
     if (springs && mj->tendon_stiffness[t] != 0.0 && !slack) {
-      add_tendon(mj, w->rhs, w->columns, t, -mj->tendon_stiffness[t]);
+      mj_add_tendon(mj, w->rhs, w->columns, t, -mj->tendon_stiffness[t]);
     }
     if (dampers && mj->tendon_damping[t] != 0.0) {
-      add_tendon(mj, w->rhs + mj->nv, w->columns, t, -mj->tendon_damping[t]);
+      mj_add_tendon(mj, w->rhs + mj->nv, w->columns, t, -mj->tendon_damping[t]);
     }
   }
 }
 
 /* ---------------------------------------------------------------- actuators */
-
-/* One actuator: force = gain input + bias, with the derivatives of its input. */
-typedef struct drive {
-  double by_length, by_velocity, gain, velocity_gain; /* last: slope of the gain by velocity */
-  double by_act, by_ctrl;                             /* derivatives of the input */
-  int act;                                            /* index, -1: none */
-  double force;
-} drive;
 
 static int is_off(const qd_mj *mj, int i) {
   const int group = mj->actuator_group[i];
@@ -157,13 +148,12 @@ static double next_activation(const qd_mj *mj, int i, double *by_act, double *by
   return stops ? fmax(range[0], fmin(range[1], next)) : next;
 }
 
-/* Returns 0 if the force does not change. */
-static int read_drive(const qd_mj *mj, int i, drive *d) {
+int mj_drive_read(const qd_mj *mj, int i, mj_drive *d) {
   const double *gain = mj->actuator_gainprm + (size_t)i * (size_t)mj->gainprm_count;
   const double *bias = mj->actuator_biasprm + (size_t)i * (size_t)mj->biasprm_count;
   const double *range = mj->actuator_forcerange + 2 * i;
   double input = mj->ctrl[i];
-  *d = (drive){.act = mj->actuator_dyntype[i] == DYN_NONE ? -1 : mj->actuator_actadr[i]};
+  *d = (mj_drive){.act = mj->actuator_dyntype[i] == DYN_NONE ? -1 : mj->actuator_actadr[i]};
   d->force = mj->actuator_force[i];
   if (is_off(mj, i)) {
     return 0;
@@ -186,6 +176,7 @@ static int read_drive(const qd_mj *mj, int i, drive *d) {
     d->gain += gain[1] * mj->actuator_length[i] + gain[2] * mj->actuator_velocity[i];
     d->by_length += gain[1] * input;
     d->by_velocity += gain[2] * input;
+    d->length_gain = gain[1];
     d->velocity_gain = gain[2];
   }
   if (mj->actuator_biastype[i] == AFFINE) {
@@ -195,9 +186,7 @@ static int read_drive(const qd_mj *mj, int i, drive *d) {
   return 1;
 }
 
-/* The dense moment (nv) of an actuator in w->wide[0]. Returns 1 if the derivative of its length
- * differs, and stands in w->wide[nv]. */
-static int transmit(const qd_mj *mj, qd_mj_workspace *w, int i) {
+int mj_drive_transmit(const qd_mj *mj, qd_mj_workspace *w, int i) {
   const double *gear = mj->actuator_gear + 6 * i;
   const int object = mj->actuator_trnid[2 * i];
   double *moment = w->wide, *slope = w->wide + mj->nv;
@@ -266,15 +255,15 @@ static int is_saturated(const qd_mj *mj, int dof) {
 }
 
 static void actuate(const qd_mj *mj, qd_mj_workspace *w, int i) {
-  drive d;
+  mj_drive d;
   if (mj->actuator_trntype[i] == TRN_SITE && !is_off(mj, i)) {
     carry_wrench(mj, w, i, mj->actuator_force[i]);
   }
-  if (!read_drive(mj, i, &d)) {
+  if (!mj_drive_read(mj, i, &d)) {
     return;
   }
   const int nv = (int)mj->nv;
-  const int differs = transmit(mj, w, i);
+  const int differs = mj_drive_transmit(mj, w, i);
   const double *moment = w->wide, *slope = differs ? w->wide + nv : moment;
   for (int j = 0; j < nv; ++j) {
     if (moment[j] == 0.0 || is_saturated(mj, j)) {
@@ -323,18 +312,13 @@ static int are_kin(const qd_mj_workspace *w, int i, int j) {
   return deep == up;
 }
 
-double mj_drive_damping(const qd_mj *mj, int i) {
-  drive d;
-  return read_drive(mj, i, &d) ? d.by_velocity : 0.0;
-}
-
 static void add_implicit_actuator(const qd_mj *mj, qd_mj_workspace *w, int i) {
-  drive d;
-  if (!read_drive(mj, i, &d) || (d.by_velocity == 0.0 && d.velocity_gain == 0.0)) {
+  mj_drive d;
+  if (!mj_drive_read(mj, i, &d) || (d.by_velocity == 0.0 && d.velocity_gain == 0.0)) {
     return;
   }
   const int nv = (int)mj->nv, inputs = (int)(mj->na + mj->nu);
-  transmit(mj, w, i);
+  mj_drive_transmit(mj, w, i);
   for (int j = 0; j < nv; ++j) {
     for (int k = 0; w->wide[j] != 0.0 && k < nv; ++k) {
       const double both = w->wide[j] * w->wide[k];
@@ -356,7 +340,8 @@ void mj_drives_implicit(const qd_mj *mj, qd_mj_workspace *w) {
   const int nv = (int)mj->nv;
   memcpy(w->P, w->M, (size_t)nv * (size_t)nv * sizeof *w->P);
   const int dampers = !(mj->disableflags & MJ_NO_DAMPER);
-  if (mj->integrator == MJ_EULER && (mj->disableflags & MJ_NO_EULERDAMP)) {
+  if (mj->integrator == MJ_DISCRETE || /* S is in M */
+      (mj->integrator == MJ_EULER && (mj->disableflags & MJ_NO_EULERDAMP))) {
     return;
   }
   for (int i = 0; dampers && i < nv; ++i) {

@@ -1,6 +1,6 @@
 /* The stages of qd_mj_linearize. The velocity after a step is v + h P^-1 M x, with P = M, or M + h
- * (damping and velocity gains) for integrators that are implicit in velocities; the configuration
- * follows from the new velocity. */
+ * (damping and velocity gains) for Euler and implicitfast; the configuration follows from the new
+ * velocity. */
 #include "base/arena.h"
 #include "base/block.h"
 #include "base/multiversion.h"
@@ -63,13 +63,16 @@ static void lay_out(const qd_mj *mj, qd_mj_workspace *w, arena *a) {
   w->body = arena_take(a, (size_t)mj->nbody * sizeof *w->body);
   w->dof = arena_take(a, nv * sizeof *w->dof);
   w->last_dof = arena_ints(a, (size_t)mj->nbody);
-  ARENA_DOUBLES(a, nv, &w->x, &w->y, &w->a, &w->scratch);
-  ARENA_DOUBLES(a, nv * nv, &w->M, &w->P, &w->k, &w->by_q);
+  ARENA_DOUBLES(a, nv, &w->x, &w->y, &w->a, &w->scratch, &w->mass, &w->side, &w->shift);
+  ARENA_DOUBLES(a, nv * nv, &w->M, &w->P, &w->k, &w->by_q, &w->mass_by_q);
   ARENA_DOUBLES(a, nv * columns, &w->rhs, &w->dx);
   ARENA_DOUBLES(a, 6 * nv, &w->spin, &w->spin_inverse, &w->compact, &w->wide, &w->change);
-  ARENA_INTS(a, nv, &w->column, &w->moves);
+  ARENA_INTS(a, nv, &w->column, &w->moves, &w->held, &w->alone);
+  w->along = arena_doubles(a, 2 * nv);
+  w->log_R = arena_doubles(a, nv + (size_t)(mj->na + mj->nu));
+  w->whole = arena_take(a, (size_t)mj->nbody * sizeof *w->whole);
   w->implicit = arena_doubles(a, nv * (size_t)(mj->na + mj->nu));
-  ARENA_DOUBLES(a, rows, &w->f, &w->h, &w->r);
+  ARENA_DOUBLES(a, rows, &w->f, &w->h, &w->r, &w->speed);
   w->cone = arena_doubles(a, 6 * rows + 36);
   w->point = arena_take(a, 2 * (size_t)mj->nwrap * sizeof *w->point);
   w->motion = arena_take(a, 2 * (size_t)mj->nwrap * sizeof *w->motion);
@@ -191,7 +194,7 @@ static int integrate_velocity(const qd_mj *mj, qd_mj_workspace *w) {
 
 static void add_spins(const qd_mj *mj, qd_mj_workspace *w) {
   for (int i = 3; w->spins && i < mj->nv; ++i) {
-    for (int j = i - 3; mj_spins_alone(mj, w, i) && j < i + 3; ++j) {
+    for (int j = i - 3; w->alone[i] && j < i + 3; ++j) {
       double *row = w->rhs + j * (int64_t)w->columns;
       for (int k = 0; k < 3; ++k) {
         row[i + k] += w->spin[6 * j + k];
@@ -296,11 +299,16 @@ qd_status qd_mj_linearize(const qd_mj *mj, const qd_mj_meshes *meshes, int chang
   memset(w->rhs, 0, (size_t)mj->nv * (size_t)w->columns * sizeof *w->rhs);
   read_mass(mj, w);
   mj_bodies_begin(mj, w);
+  mj_metric_begin(mj, w);
+  mj_shares_begin(mj, w);
+  mj_spins_begin(mj, w);
+  mj_rows_begin(mj, w);
   if (!settle(mj, w, info) || !integrate_velocity(mj, w)) {
     return QD_NUMERICAL_TROUBLE;
   }
   mj_bodies_move(mj, w);
   mj_drives(mj, w);
+  mj_metric_by_state(mj, w);
   mj_rows_by_velocity(mj, w);
   mj_rows_by_position(mj, w);
   mj_tendons_by_position(mj, w);

@@ -5,7 +5,8 @@
  *
  *   k dx = d(force) - d(bias + M x) + (dJ)' f - J'(H (dJ x - daref) + f dln R)
  *
- * R changes with penetration; aref = -B J v - K d pos. Columns of `rhs` are dq, dv, act, ctrl. */
+ * R changes with penetration; aref = -B J v - K d pos. The integrator "discrete" has M + S, of
+ * metric.c, in the place of M. Columns of `rhs` are dq, dv, act, ctrl. */
 #ifndef QD_MUJOCO_PARTS_H
 #define QD_MUJOCO_PARTS_H
 
@@ -29,7 +30,7 @@ enum {
 };
 enum { MJ_NO_SPRING = 32, MJ_NO_DAMPER = 64, MJ_NO_GRAVITY = 128, MJ_NO_CLAMP = 256 };
 enum { MJ_NO_ACTUATION = 2048, MJ_NO_EULERDAMP = 32768 };
-enum { MJ_EULER = 0, MJ_IMPLICITFAST = 3 };
+enum { MJ_EULER = 0, MJ_IMPLICITFAST = 3, MJ_DISCRETE = 4 };
 
 struct qd_mj_meshes {
   int count;
@@ -38,6 +39,7 @@ struct qd_mj_meshes {
 
 typedef struct mj_body {
   double V[6], A[6], X[6], Y[6]; /* twist; its rate, gravity included; sum of S x; sum of S y */
+  double W[6];                   /* sum of S times the rates of mj_spread */
   double wrench[6];              /* of contacts and of forces with a fixed direction */
   inertia10 inertia;
   double gyration[9], momentum[6]; /* forces by twists are B(a, .) = (gyration a, 2 a x momentum) */
@@ -49,6 +51,7 @@ typedef struct mj_dof {
   double S[6];         /* screw */
   double before[6];    /* twist before the joint's block of rotations */
   double x_before[6];  /* sum of S x before it */
+  double w_before[6];  /* likewise, of W */
   double rate[6];      /* S' = before x S */
   double rate_rate[6]; /* S'' */
   double turn_rate[6]; /* (before + after) x S: derivative of S' and of rates by velocity */
@@ -66,7 +69,7 @@ struct qd_mj_workspace {
   double *x;       /* (nv) acceleration */
   double *y;       /* (nv) x - (v_next - v) / h */
   double *a;       /* (nv) (v_next - v) / h */
-  double *M, *P;   /* (nv, nv) */
+  double *M, *P;   /* (nv, nv); with "discrete", M contains S */
   double *k;       /* (nv, nv) M + J'HJ, then its factor */
   double *scratch; /* (nv) */
   double *rhs;     /* (nv, columns) */
@@ -81,6 +84,7 @@ struct qd_mj_workspace {
   double *h;           /* (nefc) curvature of single rows */
   double *cone;        /* (nefc, 6) Hessian rows of elliptic contacts */
   double *r;           /* (nefc) J x - aref */
+  double *speed;       /* (nefc) J v, for "discrete"; else zero */
   double *compact;     /* (6, nv) rows of one block, only nonzero columns */
   int *column;         /* (nv) their indices */
   double *wide;        /* (6, nv) scratch */
@@ -89,6 +93,16 @@ struct qd_mj_workspace {
   strand_point *point; /* (2 nwrap) of one tendon, likewise the next two */
   strand_motion *motion;
   strand_wrap *arc;
+  double *mass, *side; /* (nv) diagonals of the mass matrix and of S, for "discrete" */
+  double *shift;       /* (nv) forces of S that depend on v */
+  double *mass_by_q;   /* (nv, nv) derivative of the diagonal of the mass matrix */
+  double *along;       /* (2, nv) of log_R: weights of the row's entries, and of S_jj */
+  double *log_R; /* (nv + na + nu) derivative of a row's ln R through its share, by q, act, ctrl */
+  int *held;     /* (nv) 1: tendons or actuators have it in S, or rows act on it */
+  int *alone;    /* (nv) 1: the first rotation of a single body on a free joint, whose
+                    gyroscopic forces are implicit */
+  inertia10 *whole; /* (nbody) of subtrees */
+  int weighs;       /* whether S has an effect on R */
   int columns;
   int spins;  /* whether there are single bodies on free joints with implicitfast: their blocks of P
                  are not symmetric */
@@ -110,11 +124,45 @@ void mj_bodies_begin(const qd_mj *mj, qd_mj_workspace *w);
 void mj_bodies_move(const qd_mj *mj, qd_mj_workspace *w);
 void mj_bodies_derivative(const qd_mj *mj, qd_mj_workspace *w);
 
-/* rows.c: forces and curvature of MuJoCo's rows at w->x */
+/* laws.c: -aref = damping J v + spring pos + drift (dJ/dt) v of a row; the slopes by pos (by the
+ * length of all positions, for a connect or weld); minus that of ln R. */
+typedef struct mj_law {
+  double damping, spring, drift;
+  double damping_slope, spring_slope, drift_slope, shrinks;
+} mj_law;
+mj_law mj_row_law(const qd_mj *mj, int row);
+/* of -aref by pos, without drift; pos is counted from the margin */
+double mj_law_slope(const mj_law *law, double pos, double speed);
+
+/* metric.c */
+/* Springs and dampers along a row m: scale m m' in S, and forces -stiff (m v) m. */
+typedef struct mj_bar {
+  double scale, stiff, scale_by_input, stiff_by_input;
+} mj_bar;
+mj_bar mj_tendon_bar(const qd_mj *mj, int tendon);
+/* Adds S to M, and fills shift, mass, side. */
+void mj_metric_begin(const qd_mj *mj, qd_mj_workspace *w);
+/* rhs by v, act and ctrl; by q only tendons change them */
+void mj_metric_by_state(const qd_mj *mj, qd_mj_workspace *w);
+/* The Jacobian of a tendon, dense (nv). */
+void mj_tendon_row(const qd_mj *mj, double *dense, int tendon);
+
+/* shares.c */
+void mj_shares_begin(const qd_mj *mj, qd_mj_workspace *w);
+/* Fills W and w_before for these rates (nv). */
+void mj_spread(const qd_mj *mj, qd_mj_workspace *w, const double *rates);
+/* If S changes the R of this row: fills log_R but for the change of J, and W, and returns 1. The
+ * caller adds d(J rates) by q to log_R. */
+int mj_share_begin(const qd_mj *mj, qd_mj_workspace *w, int row);
+/* rhs, of the change of R of these rows */
+void mj_share_end(const qd_mj *mj, qd_mj_workspace *w, int row, int count);
+
+/* rows.c: J v; forces and curvature of MuJoCo's rows at w->x */
+void mj_rows_begin(const qd_mj *mj, qd_mj_workspace *w);
 void mj_rows_evaluate(const qd_mj *mj, qd_mj_workspace *w);
 /* k = M + J'HJ */
 void mj_rows_curvature(const qd_mj *mj, qd_mj_workspace *w);
-/* gradient = M x - smooth - J'f */
+/* gradient = M x - smooth - shift - J'f */
 void mj_rows_gradient(const qd_mj *mj, qd_mj_workspace *w, double *gradient);
 /* rhs by v, of all rows */
 void mj_rows_by_velocity(const qd_mj *mj, qd_mj_workspace *w);
@@ -126,11 +174,27 @@ void mj_contacts_by_position(const qd_mj *mj, const qd_mj_meshes *meshes, int ch
                              const qd_mj_change *changes, qd_mj_workspace *w, qd_mj_info *info);
 
 /* drives.c: passive forces and actuators; P - M */
+/* One actuator: force = gain input + bias, with the derivatives of its input. */
+typedef struct mj_drive {
+  double by_length, by_velocity, gain;
+  double length_gain, velocity_gain; /* slopes of the gain */
+  double by_act, by_ctrl;            /* derivatives of the input */
+  int act;                           /* index, -1: none */
+  double force;
+} mj_drive;
+/* Returns 0 if the force does not change. */
+int mj_drive_read(const qd_mj *mj, int i, mj_drive *d);
+mj_bar mj_drive_bar(const qd_mj *mj, const mj_drive *d);
+/* The dense moment (nv) of an actuator in w->wide[0]. Returns 1 if the derivative of its length
+ * differs, and stands in w->wide[nv]. */
+int mj_drive_transmit(const qd_mj *mj, qd_mj_workspace *w, int i);
+/* to += s J J' of a tendon */
+void mj_add_tendon(const qd_mj *mj, double *to, int columns, int tendon, double s);
 void mj_drives(const qd_mj *mj, qd_mj_workspace *w);
 /* terms that the implicit integrators add to M */
 void mj_drives_implicit(const qd_mj *mj, qd_mj_workspace *w);
-/* spins.c: implicitfast's additional terms for single bodies on a free joint; fills w->spin from
- * w->a */
+/* spins.c: additional terms of implicitfast and "discrete" for single bodies on a free joint; fills
+ * w->spin from w->a */
 void mj_spins_implicit(const qd_mj *mj, qd_mj_workspace *w);
 /* Inverts their blocks of P, which are not coupled to others, and writes M in their place; 0:
  * singular */
@@ -138,22 +202,30 @@ int mj_spins_split(const qd_mj *mj, qd_mj_workspace *w);
 /* Solves their rows (nv, columns): P^-1 from */
 void mj_spins_solve(const qd_mj *mj, const qd_mj_workspace *w, double *rows, const double *from,
                     int columns);
-/* 1: dof is the first rotation of such a body */
-int mj_spins_alone(const qd_mj *mj, const qd_mj_workspace *w, int dof);
-/* derivative of an actuator's force with respect to its velocity, if it depends on it */
-double mj_drive_damping(const qd_mj *mj, int i);
+/* Fills w->alone. With "discrete", rows, tendons and actuators must not act on the body. */
+void mj_spins_begin(const qd_mj *mj, qd_mj_workspace *w);
 /* next activations, by act and ctrl: rows 2 nv .. of A and B */
 void mj_activations(const qd_mj *mj, double *A, double *B);
 
 /* tendons.c: rhs by q of forces and rows of spatial tendons, due to the change of their Jacobians;
  * and the wrenches on bodies */
 void mj_tendons_by_position(const qd_mj *mj, qd_mj_workspace *w);
+/* Sum over actuators of a tendon, with their gears. */
+mj_bar mj_tendon_drives(const qd_mj *mj, int tendon);
+int mj_tendon_is_spatial(const qd_mj *mj, int tendon);
+/* log_R, of a row's change with the Jacobians of spatial tendons */
+void mj_tendons_turn_row(const qd_mj *mj, qd_mj_workspace *w, int row);
+/* out (nv) += s d(J rates) by q, with the rates of mj_spread */
+void mj_tendon_turns(const qd_mj *mj, qd_mj_workspace *w, int tendon, double s, double *out);
 
 /* limits.c: rhs by q, of all rows but contacts */
 void mj_rows_by_position(const qd_mj *mj, qd_mj_workspace *w);
 
 /* equalities.c: rhs by q, and of d(dJ/dt v) by v, of the rows of one constraint, from `row` on */
 void mj_equality_by_position(const qd_mj *mj, qd_mj_workspace *w, int row);
+
+/* log_R, of the row's change but that of tendons' Jacobians */
+void mj_equality_turns_row(const qd_mj *mj, qd_mj_workspace *w, int row);
 
 /* The slope of the coupling polynomial of a joint or tendon. */
 double mj_follower_slope(const qd_mj *mj, int eq);

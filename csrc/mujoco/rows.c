@@ -111,6 +111,13 @@ static void evaluate_elliptic(const qd_mj *mj, qd_mj_workspace *w, int i, int di
   evaluate_wall(f, H, U, scale, dim, 1.0 / (mj->efc_R[i] * mu * mu * (1.0 + mu * mu)), T);
 }
 
+void mj_rows_begin(const qd_mj *mj, qd_mj_workspace *w) {
+  memset(w->speed, 0, (size_t)mj->nefc * sizeof *w->speed);
+  for (int i = 0; mj->integrator == MJ_DISCRETE && i < mj->nefc; ++i) {
+    product_row(mj, i, mj->qvel, w->speed + i);
+  }
+}
+
 void mj_rows_evaluate(const qd_mj *mj, qd_mj_workspace *w) {
   for (int i = 0, dim; i < mj->nefc; i += dim) {
     dim = rows_of(mj, i);
@@ -198,7 +205,7 @@ void mj_rows_by_velocity(const qd_mj *mj, qd_mj_workspace *w) {
     double damping[6];
     dim = rows_of(mj, i);
     for (int a = 0; a < dim; ++a) {
-      damping[a] = mj->efc_KBIP[4 * (i + a) + 1];
+      damping[a] = mj_row_law(mj, i + a).damping;
     }
     add_block(mj, w, i, dim, damping, -1.0, w->rhs + mj->nv, w->columns);
   }
@@ -207,7 +214,7 @@ void mj_rows_by_velocity(const qd_mj *mj, qd_mj_workspace *w) {
 void mj_rows_gradient(const qd_mj *mj, qd_mj_workspace *w, double *gradient) {
   const int nv = (int)mj->nv;
   for (int i = 0; i < nv; ++i) {
-    gradient[i] = -mj->qfrc_smooth[i];
+    gradient[i] = -mj->qfrc_smooth[i] - w->shift[i];
     for (int j = 0; j < nv; ++j) {
       gradient[i] += w->M[i * nv + j] * w->x[j];
     }

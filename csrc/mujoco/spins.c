@@ -1,18 +1,41 @@
-/* Implicitfast for single bodies on a free joint: their gyroscopic forces are evaluated at the end
- * of the step, too, to first order. In world axes about the body's origin, with angular velocity w
- * and centre of mass c: m w x (w x c) and w x J w. Their derivatives along a are m (a x (w x c) + w
- * x (a x c)) and a x Jw + w x Ja. Source: MuJoCo, Computation, "Free bodies". */
+/* Implicitfast and "discrete" for single bodies on a free joint: their gyroscopic forces are
+ * evaluated at the end of the step, too, to first order. In world axes about the body's origin,
+ * with angular velocity w and centre of mass c: m w x (w x c) and w x J w. Their derivatives along
+ * a are m (a x (w x c) + w x (a x c)) and a x Jw + w x Ja. Source: MuJoCo, Computation, "Free
+ * bodies". */
 #include "mujoco/parts.h"
 
 enum { FREE_DOFS = 6 };
 
-int mj_spins_alone(const qd_mj *mj, const qd_mj_workspace *w, int dof) {
-  const int joint = mj->dof_jntid[dof], first = mj->jnt_dofadr[joint];
-  if (mj->integrator != MJ_IMPLICITFAST || mj->jnt_type[joint] != MJ_FREE || dof != first + 3) {
+static int is_alone(const qd_mj *mj, const qd_mj_workspace *w, int dof) {
+  const int joint = mj->dof_jntid[dof], first = mj->jnt_dofadr[joint], next = first + FREE_DOFS;
+  if (mj->jnt_type[joint] != MJ_FREE || dof != first + 3) {
     return 0;
   }
-  const int next = first + FREE_DOFS;
-  return w->dof[first].parent < 0 && (next == mj->nv || w->dof[next].parent < 0);
+  int alone = w->dof[first].parent < 0 && (next == mj->nv || w->dof[next].parent < 0);
+  for (int i = first; i < next; ++i) {
+    alone &= !w->held[i];
+  }
+  return alone;
+}
+
+static void hold_by_rows(const qd_mj *mj, qd_mj_workspace *w) {
+  for (int i = 0; i < mj->nefc; ++i) {
+    const int count = mj_rows_compact(mj, w, i, 1);
+    for (int p = 0; p < count; ++p) {
+      w->held[w->column[p]] = 1;
+    }
+  }
+}
+
+void mj_spins_begin(const qd_mj *mj, qd_mj_workspace *w) {
+  const int spin = mj->integrator == MJ_IMPLICITFAST || mj->integrator == MJ_DISCRETE;
+  if (mj->integrator == MJ_DISCRETE) {
+    hold_by_rows(mj, w);
+  }
+  for (int i = 0; i < mj->nv; ++i) {
+    w->alone[i] = spin && is_alone(mj, w, i);
+  }
 }
 
 /* force = m (a x (b x c) + b x (a x c)), moment = a x Jb + b x Ja */
@@ -112,7 +135,7 @@ int mj_spins_split(const qd_mj *mj, qd_mj_workspace *w) {
   for (int i = 3; i < mj->nv; ++i) {
     double block[FREE_DOFS * FREE_DOFS];
     const size_t first = (size_t)i - 3;
-    if (!mj_spins_alone(mj, w, i)) {
+    if (!w->alone[i]) {
       continue;
     }
     for (size_t a = 0; a < FREE_DOFS; ++a) {
@@ -133,7 +156,7 @@ void mj_spins_solve(const qd_mj *mj, const qd_mj_workspace *w, double *rows, con
   const size_t width = (size_t)columns;
   for (int i = 3; w->spins && i < mj->nv; ++i) {
     const size_t first = (size_t)i - 3;
-    for (size_t a = first; mj_spins_alone(mj, w, i) && a < first + FREE_DOFS; ++a) {
+    for (size_t a = first; w->alone[i] && a < first + FREE_DOFS; ++a) {
       memset(rows + a * width, 0, width * sizeof *rows);
       for (size_t b = 0; b < FREE_DOFS; ++b) {
         const double s = w->spin_inverse[FREE_DOFS * a + b];
@@ -148,7 +171,7 @@ void mj_spins_solve(const qd_mj *mj, const qd_mj_workspace *w, double *rows, con
 void mj_spins_implicit(const qd_mj *mj, qd_mj_workspace *w) {
   memset(w->spin, 0, 6 * (size_t)mj->nv * sizeof *w->spin);
   for (int i = 3; i < mj->nv; ++i) {
-    if (mj_spins_alone(mj, w, i)) {
+    if (w->alone[i]) {
       add_body(mj, w, i);
     }
   }

@@ -67,33 +67,64 @@ static double dot(const qd_mj *mj, int tendon, const double *dense) {
   return sum;
 }
 
-static void add_velocity(const qd_mj *mj, tendon_use *use, int tendon, double s) {
+/* A damper, and springs and dampers of the metric, which is a force -(scale J x + stiff J v). */
+static void add_rates(const qd_mj *mj, const qd_mj_workspace *w, tendon_use *use, int tendon,
+                      double damping, const mj_bar *bar) {
   const int from = mj->ten_J_rowadr[tendon];
+  use->force -= bar->scale * dot(mj, tendon, w->x) + bar->stiff * dot(mj, tendon, mj->qvel);
   for (int p = from; p < from + mj->ten_J_rownnz[tendon]; ++p) {
-    use->by_v[mj->ten_J_colind[p]] += s * mj->ten_J[p];
+    const int j = mj->ten_J_colind[p];
+    use->by_v[j] -= (damping + bar->stiff) * mj->ten_J[p];
+    use->by_x[j] -= bar->scale * mj->ten_J[p];
   }
 }
 
-static void add_passive(const qd_mj *mj, tendon_use *use, int tendon) {
+int mj_tendon_is_spatial(const qd_mj *mj, int tendon) {
+  return mj->wrap_type[mj->tendon_adr[tendon]] != WRAP_JOINT;
+}
+
+static void add_passive(const qd_mj *mj, const qd_mj_workspace *w, tendon_use *use, int tendon) {
   const double *rest = mj->tendon_lengthspring + 2 * tendon, length = mj->ten_length[tendon];
   if (!(mj->disableflags & MJ_NO_SPRING)) {
     const double off = length < rest[0] ? rest[0] - length : fmin(0.0, rest[1] - length);
     use->force += mj->tendon_stiffness[tendon] * off;
   }
-  if (!(mj->disableflags & MJ_NO_DAMPER)) {
-    use->force -= mj->tendon_damping[tendon] * dot(mj, tendon, mj->qvel);
-    add_velocity(mj, use, tendon, -mj->tendon_damping[tendon]);
-  }
+  const double damping = mj->disableflags & MJ_NO_DAMPER ? 0.0 : mj->tendon_damping[tendon];
+  const mj_bar bar = mj_tendon_bar(mj, tendon);
+  use->force -= damping * dot(mj, tendon, mj->qvel);
+  add_rates(mj, w, use, tendon, damping, &bar);
 }
 
-static void add_actuators(const qd_mj *mj, tendon_use *use, int tendon) {
+static int is_on_tendon(const qd_mj *mj, int actuator, int tendon) {
+  return mj->actuator_trntype[actuator] == TRN_TENDON && mj->actuator_trnid[2 * actuator] == tendon;
+}
+
+mj_bar mj_tendon_drives(const qd_mj *mj, int tendon) {
+  mj_bar sum = {0};
   for (int i = 0; i < mj->nactuator; ++i) {
-    if (mj->actuator_trntype[i] == TRN_TENDON && mj->actuator_trnid[2 * i] == tendon) {
+    mj_drive d;
+    if (is_on_tendon(mj, i, tendon) && mj_drive_read(mj, i, &d)) {
       const double gear = mj->actuator_gear[6 * i];
-      use->force += gear * mj->actuator_force[i];
-      add_velocity(mj, use, tendon, gear * gear * mj_drive_damping(mj, i));
+      const mj_bar bar = mj_drive_bar(mj, &d);
+      sum.scale += gear * gear * bar.scale;
+      sum.stiff += gear * gear * bar.stiff;
     }
   }
+  return sum;
+}
+
+static void add_actuators(const qd_mj *mj, const qd_mj_workspace *w, tendon_use *use, int tendon) {
+  const mj_bar bar = mj_tendon_drives(mj, tendon);
+  double damping = 0.0;
+  for (int i = 0; i < mj->nactuator; ++i) {
+    mj_drive d;
+    if (is_on_tendon(mj, i, tendon)) {
+      const double gear = mj->actuator_gear[6 * i];
+      use->force += gear * mj->actuator_force[i];
+      damping -= mj_drive_read(mj, i, &d) ? gear * gear * d.by_velocity : 0.0;
+    }
+  }
+  add_rates(mj, w, use, tendon, damping, &bar);
 }
 
 /* Coefficient of the tendon's J in a row; 0: none. */
@@ -124,11 +155,12 @@ static void add_rows(const qd_mj *mj, qd_mj_workspace *w, tendon_use *use, int t
       continue;
     }
     const int count = mj_rows_compact(mj, w, i, 1);
+    const double damping = mj_row_law(mj, i).damping;
     use->force += share * w->f[i];
     for (int p = 0; p < count; ++p) {
       const double s = -w->h[i] * share * w->compact[p];
       use->by_x[w->column[p]] += s;
-      use->by_v[w->column[p]] += s * mj->efc_KBIP[4 * i + 1];
+      use->by_v[w->column[p]] += s * damping;
     }
   }
 }
@@ -143,21 +175,36 @@ static int moves(const qd_mj_workspace *w, int dof, int body) {
   return deepest == dof;
 }
 
-/* The change of J x (of_x) or J v with dof k. */
-static double change_along(const qd_mj_workspace *w, const strand *s, int dof, int of_x) {
+static int moves_any(const qd_mj_workspace *w, const strand *s, int dof) {
+  int any = 0;
+  for (int i = 0; i < s->count && !any; ++i) {
+    any = moves(w, dof, s->point[i].body);
+  }
+  return any;
+}
+
+/* Rates of the dofs: v, x, or those of mj_spread. */
+typedef enum rates { OF_V, OF_X, OF_W } rates;
+
+static const double *twist_of(const mj_body *body, rates of) {
+  return of == OF_V ? body->V : of == OF_X ? body->X : body->W;
+}
+
+/* The change of J rates with dof k. */
+static double change_along(const qd_mj_workspace *w, const strand *s, int dof, rates of) {
   static const double still[6] = {0.0};
   const mj_dof *d = w->dof + dof;
   double out[2];
   for (int i = 0; i < s->count; ++i) {
     const mj_body *body = w->body + s->point[i].body;
-    const double *twist = of_x ? body->X : body->V, *p = s->point[i].pos;
+    const double *twist = twist_of(body, of), *p = s->point[i].pos;
     strand_motion *m = s->motion + i;
     memset(m, 0, sizeof *m);
     six_velocity_at(m->velocity, twist, p);
     if (moves(w, dof, s->point[i].body)) {
       double rest[6], turned[6], part[3];
       six_copy(rest, twist);
-      six_axpy(rest, -1.0, of_x ? d->x_before : d->before);
+      six_axpy(rest, -1.0, of == OF_V ? d->before : of == OF_X ? d->x_before : d->w_before);
       six_cross(turned, d->S, rest);
       six_velocity_at(m->d_pos, d->S, p);
       six_velocity_at(m->d_velocity, turned, p);
@@ -169,7 +216,7 @@ static double change_along(const qd_mj_workspace *w, const strand *s, int dof, i
     if (s->point[i].wrap >= 0) {
       const mj_body *body = w->body + s->point[i].body;
       const double *S = moves(w, dof, s->point[i].body) ? d->S : still;
-      strand_slide(s, i, S, S + 3, of_x ? body->X : body->V, 0.0);
+      strand_slide(s, i, S, S + 3, twist_of(body, of), 0.0);
     }
   }
   strand_change(out, s);
@@ -203,14 +250,10 @@ static void add_changes(const qd_mj *mj, qd_mj_workspace *w, const strand *s,
                         const tendon_use *use) {
   const int nv = (int)mj->nv;
   for (int k = 0; k < nv; ++k) {
-    int any = 0;
-    for (int i = 0; i < s->count && !any; ++i) {
-      any = moves(w, k, s->point[i].body);
-    }
-    if (!any) {
+    if (!moves_any(w, s, k)) {
       continue;
     }
-    const double of_x = change_along(w, s, k, 1), of_v = change_along(w, s, k, 0);
+    const double of_x = change_along(w, s, k, OF_X), of_v = change_along(w, s, k, OF_V);
     add_wrench_changes(w, s, k, use->force);
     for (int j = 0; j < nv; ++j) {
       w->rhs[(size_t)j * (size_t)w->columns + (size_t)k] +=
@@ -223,12 +266,12 @@ void mj_tendons_by_position(const qd_mj *mj, qd_mj_workspace *w) {
   const size_t nv = (size_t)mj->nv;
   for (int t = 0; t < mj->ntendon; ++t) {
     tendon_use use = {0.0, w->wide, w->wide + nv};
-    if (mj->wrap_type[mj->tendon_adr[t]] == WRAP_JOINT) {
+    if (!mj_tendon_is_spatial(mj, t)) {
       continue;
     }
     memset(w->wide, 0, 2 * nv * sizeof *w->wide);
-    add_passive(mj, &use, t);
-    add_actuators(mj, &use, t);
+    add_passive(mj, w, &use, t);
+    add_actuators(mj, w, &use, t);
     add_rows(mj, w, &use, t);
     if (!is_used(mj, &use)) {
       continue;
@@ -242,5 +285,23 @@ void mj_tendons_by_position(const qd_mj *mj, qd_mj_workspace *w) {
       six_axpy(w->body[s.point[i].body].wrench, 1.0, wrench);
     }
     add_changes(mj, w, &s, &use);
+  }
+}
+
+/* ---------------------------------------------------------------- R */
+
+void mj_tendon_turns(const qd_mj *mj, qd_mj_workspace *w, int tendon, double s, double *out) {
+  const strand at = place(mj, w, tendon);
+  for (int k = 0; k < mj->nv; ++k) {
+    out[k] += moves_any(w, &at, k) ? s * change_along(w, &at, k, OF_W) : 0.0;
+  }
+}
+
+void mj_tendons_turn_row(const qd_mj *mj, qd_mj_workspace *w, int row) {
+  for (int t = 0; t < mj->ntendon; ++t) {
+    const double share = mj_tendon_is_spatial(mj, t) ? share_of_row(mj, w, row, t) : 0.0;
+    if (share != 0.0) {
+      mj_tendon_turns(mj, w, t, share, w->log_R);
+    }
   }
 }

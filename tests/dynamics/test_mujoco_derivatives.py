@@ -19,6 +19,10 @@ from test_wrapping_tendons import KINDS as WRAPPING
 import qdsim.mujoco
 
 STEPS = (1e-5, 1e-6, 1e-7, 1e-8)
+HAS_DISCRETE = hasattr(mujoco.mjtIntegrator, "mjINT_DISCRETE")
+INTEGRATORS = ["Euler", "implicitfast", *["discrete"] * HAS_DISCRETE]
+INTEGRATOR_NUMBERS = {"Euler": 0, "implicitfast": 3, "discrete": 4}
+needs_discrete = pytest.mark.skipif(not HAS_DISCRETE, reason="a MuJoCo without 'discrete'")
 
 SHAPES = """
 <mujoco><option timestep="0.005" {option}/><default><geom condim="{dim}" friction="0.8 0.01 0.002"/></default>
@@ -55,9 +59,10 @@ MECHANISM = """
 <general joint="s2" dyntype="integrator" gaintype="affine" gainprm="3 1 0.5" biastype="affine" biasprm="1 -2 -0.3"/>
 <general tendon="t" dyntype="filter" dynprm="0.03" gainprm="4" biastype="affine" biasprm="0 -4 -0.4" actlimited="true"
  actrange="-0.5 0.5"/>
-<general joint="j2" dyntype="filterexact" dynprm="0.02" actearly="true" gainprm="2"/>
+<general joint="j2" dyntype="filterexact" dynprm="0.02" actearly="true" gaintype="affine" gainprm="2 -3 -0.5"/>
 <intvelocity joint="j1" kp="3" actrange="-1 1"/>
-<motor joint="s1" forcelimited="true" forcerange="-0.05 0.05" ctrllimited="true" ctrlrange="-0.2 0.2"/></actuator>
+<motor joint="s1" forcelimited="true" forcerange="-0.05 0.05" ctrllimited="true" ctrlrange="-0.2 0.2"/>
+<general joint="j3" gear="1 0.3 0.2" gaintype="affine" gainprm="2 -3 -0.5" biastype="affine" biasprm="0 -5 -0.4"/></actuator>
 </mujoco>"""
 
 EQUALITIES = {
@@ -159,12 +164,38 @@ def test_own_friction_in_two_directions_turns_with_the_frame() -> None:
     assert data.ncon == 2
 
 
-@pytest.mark.parametrize("integrator", ["Euler", "implicitfast"])
+@pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("equality", EQUALITIES)
 def test_drives_springs_limits_friction_and_equalities(integrator: str, equality: str) -> None:
     text = MECHANISM.format(option=f'integrator="{integrator}"', equality=EQUALITIES[equality])
     model = mujoco.MjModel.from_xml_string(text)
     check(model, random_state(model, seed=5, far=0.2, fast=0.5))
+
+
+@needs_discrete
+@pytest.mark.short_cases(4)
+@pytest.mark.parametrize("solref", ["0.02 1", "0.004 0.5", "-2000 -30"])  # the second at its bound
+@pytest.mark.parametrize(("cone", "dim"), [("elliptic", 3), ("pyramidal", 4), ("elliptic", 1)])
+def test_discrete_weighs_contacts_by_springs_and_dampers(cone: str, dim: int, solref: str) -> None:
+    """A spring changes the R of a contact by its share of the metric, which changes with the configuration."""
+    text = SHAPES.format(option=f'integrator="discrete" cone="{cone}"', dim=dim)
+    text = text.replace("<freejoint/>", '<joint type="free" damping="4" stiffness="30"/>')
+    law = f'solref="{solref}" solimp="0.8 0.99 0.02 0.4 3"'
+    model = mujoco.MjModel.from_xml_string(text.replace("<geom condim", f"<geom {law} condim"))
+    check(model, random_state(model, seed=3, far=0.01, fast=0.3))
+
+
+@needs_discrete
+@pytest.mark.parametrize("equality", EQUALITIES)
+def test_discrete_takes_long_steps_of_fast_mechanisms(equality: str) -> None:
+    """Springs in the metric and the drift of connects and welds have a large effect."""
+    text = MECHANISM.format(option='integrator="discrete"', equality=EQUALITIES[equality])
+    text = text.replace('timestep="0.005"', 'timestep="0.02"')
+    law = 'solref="0.01 1" solimp="0.7 0.96 0.5"'
+    for kind in ("connect", "weld"):
+        text = text.replace(f"<{kind} ", f"<{kind} {law} ")
+    model = mujoco.MjModel.from_xml_string(text)
+    check(model, random_state(model, seed=6, far=0.2, fast=2.0))
 
 
 def test_springs_of_tendons_pull_at_their_rest_length() -> None:
@@ -187,18 +218,30 @@ def test_actuators_that_are_off_keep_their_activations(of_a_group: bool) -> None
     check(model, data)
 
 
-def test_bodies_alone_on_a_free_joint_spin_as_implicitfast_has_them() -> None:
-    text = """<mujoco><option timestep="0.01" integrator="implicitfast"/><worldbody><body><freejoint/>
+@pytest.mark.parametrize("integrator", INTEGRATORS[1:])
+def test_bodies_alone_on_a_free_joint_spin_implicitly(integrator: str) -> None:
+    """With "discrete", a body that is driven, or touches another one, does not."""
+    text = """<mujoco><option timestep="0.01"/><worldbody><body><joint type="free" damping="0.3"/>
     <geom type="box" size="0.1 0.2 0.05" pos="0.1 0.05 0.02"/><body pos="0.3 0 0"><geom size="0.1"/></body></body>
     <body pos="2 0 0"><freejoint/><geom type="box" size="0.1 0.2 0.05"/>
-    <body pos="0.3 0 0"><joint/><geom size="0.1"/></body></body></worldbody></mujoco>"""
+    <body pos="0.3 0 0"><joint/><geom size="0.1"/></body></body>
+    <body pos="9 0 0"><freejoint name="driven"/><geom type="box" size="0.1 0.2 0.05"/></body>
+    <body pos="9 9 0"><freejoint/><geom type="box" size="0.1 0.2 0.05"/></body>
+    <body pos="9 9 0.14"><freejoint/><geom size="0.1"/></body></worldbody><actuator>
+    <general joint="driven" gear="0 0 1 1 0.5 0" biastype="affine" biasprm="0 -2 -1"/></actuator></mujoco>"""
     model = mujoco.MjModel.from_xml_string(text)
-    check(model, random_state(model, seed=7, far=1.0, fast=3.0))
+    model.opt.integrator = INTEGRATOR_NUMBERS[integrator]
+    data = random_state(model, seed=7, far=0.01, fast=3.0)
+    mujoco.mj_forward(model, data)
+    assert data.ncon > 0
+    check(model, data)
 
 
-def test_the_allegro_hand_with_a_ball() -> None:
+@pytest.mark.parametrize("integrator", ["Euler", *INTEGRATORS[2:]])
+def test_the_allegro_hand_with_a_ball(integrator: str) -> None:
     path = files("qdsim.systems") / "allegro_sphere_hardware.xml"
     model = mujoco.MjModel.from_xml_path(str(path))
+    model.opt.integrator = INTEGRATOR_NUMBERS[integrator]
     data = mujoco.MjData(model)
     data.ctrl[:] = data.qpos[model.jnt_qposadr[model.actuator_trnid[:, 0]]] + 0.05
     for _ in range(100):
@@ -317,13 +360,14 @@ TENDONS = {**WRAPPING, "all": ALL_AT_ONCE}
 
 
 @pytest.mark.short_cases(2)
+@pytest.mark.parametrize("integrator", ["Euler", *INTEGRATORS[2:]])
 @pytest.mark.parametrize("jacobian", ["dense", "sparse"])
 @pytest.mark.parametrize("kind", list(TENDONS))
-def test_spatial_tendons(kind: str, jacobian: str) -> None:
+def test_spatial_tendons(kind: str, jacobian: str, integrator: str) -> None:
     """Around spheres and cylinders, from inside, over pulleys, with all that acts on tendons."""
     fields = {"flexor": "", "guy": "", "equality": "", "actuators": "", **TENDONS[kind]}
     text = FINGER.format(**fields).replace(
-        "<option ", f'<option timestep="0.005" jacobian="{jacobian}" '
+        "<option ", f'<option timestep="0.005" integrator="{integrator}" jacobian="{jacobian}" '
     )
     model = mujoco.MjModel.from_xml_string(text)
     assert qdsim.mujoco.refusals(model) == []
@@ -352,6 +396,16 @@ def test_refusals_of_spatial_tendons() -> None:
     limited = pulled.replace('name="j1"', 'name="j1" actuatorfrcrange="-1 1"')
     model = mujoco.MjModel.from_xml_string(limited)
     assert any("beside limits of joints" in item for item in qdsim.mujoco.refusals(model))
+
+
+@needs_discrete
+def test_the_dual_solver_is_refused_under_discrete() -> None:
+    text = SHAPES.format(option='integrator="discrete" solver="PGS"', dim=3)
+    model = mujoco.MjModel.from_xml_string(text)
+    with pytest.raises(ValueError, match="solver 'PGS' under the integrator 'discrete'"):
+        qdsim.mujoco.linearize(model, mujoco.MjData(model))
+    model.opt.solver = mujoco.mjtSolver.mjSOL_CG
+    assert qdsim.mujoco.refusals(model) == []
 
 
 def test_refusals_are_named() -> None:

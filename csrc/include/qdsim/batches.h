@@ -365,12 +365,12 @@ typedef struct qd_mj_workspace qd_mj_workspace;
 qd_mj_workspace *qd_mj_workspace_create(void);
 void qd_mj_workspace_destroy(qd_mj_workspace *workspace);
 
-/* Derivatives of one mj_step, with Euler or implicitfast, by the implicit function theorem for
- * MuJoCo's convex program of accelerations: A (2 nv + na, 2 nv + na) and B (2 nv + na, nu) of the
- * state (dq, dv, act) in MuJoCo's tangent coordinates, in the order of mjd_transitionFD. The caller
- * must check that the model is supported. QD_BAD_ARGUMENT: derivatives of contacts are unknown
- * (info). QD_NUMERICAL_TROUBLE: Newton's matrix could not be factored. QD_OUT_OF_MEMORY: the
- * workspace could not grow. */
+/* Derivatives of one mj_step, with Euler, implicitfast or "discrete", by the implicit function
+ * theorem for MuJoCo's convex program of accelerations: A (2 nv + na, 2 nv + na) and B (2 nv + na,
+ * nu) of the state (dq, dv, act) in MuJoCo's tangent coordinates, in the order of mjd_transitionFD.
+ * The caller must check that the model is supported. QD_BAD_ARGUMENT: derivatives of contacts are
+ * unknown (info). QD_NUMERICAL_TROUBLE: Newton's matrix could not be factored. QD_OUT_OF_MEMORY:
+ * the workspace could not grow. */
 qd_status qd_mj_linearize(const qd_mj *mj, const qd_mj_meshes *meshes, int change_count,
                           const qd_mj_change *changes, qd_mj_workspace *workspace, double *A,
                           double *B, qd_mj_info *info);

@@ -90,7 +90,7 @@ def linearize(
     ``data``.
 
     They are the derivatives of MuJoCo's own step with its own contacts, accurate to rounding for any
-    tolerance of MuJoCo's solver. Supported are the integrators Euler and implicitfast, both cones, every condim,
+    tolerance of MuJoCo's solver. Supported are the integrators Euler, implicitfast and discrete, both cones, every condim,
     limits, dry friction, equalities (connect, weld, joint, tendon), springs and dampers, tendons,
     and actuators with affine gains and biases and any linear activation. The function calls
     ``mj_forward(model, data)``, which updates the quantities derived from the state. At kinks (a

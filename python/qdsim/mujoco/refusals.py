@@ -15,6 +15,8 @@ JOINT, JOINT_IN_PARENT, TENDON, SITE = (
     int(getattr(mujoco.mjtTrn, f"mjTRN_{name}"))
     for name in ("JOINT", "JOINTINPARENT", "TENDON", "SITE")
 )
+EULER, IMPLICITFAST, DISCRETE = 0, 3, 4
+DUAL = int(mujoco.mjtSolver.mjSOL_PGS)
 FREE, BALL = int(mujoco.mjtJoint.mjJNT_FREE), int(mujoco.mjtJoint.mjJNT_BALL)
 ENABLED = {16: "sleep", 32: "diagexact", 64: "ipc"}
 _ENABLED = sum(ENABLED)
@@ -48,12 +50,13 @@ def options_refused(m: Any, spatial: bool) -> bool:
     options = m.opt
     integrator = options.integrator
     return bool(
-        integrator not in (0, 3)
+        integrator not in (EULER, IMPLICITFAST, DISCRETE)
+        or (integrator == DISCRETE and options.solver == DUAL)
         or options.noslip_iterations > 0
         or options.density > 0
         or options.viscosity > 0
         or options.enableflags & _ENABLED
-        or (integrator == 3 and spatial and any(_of_tendons(m)))
+        or (integrator == IMPLICITFAST and spatial and any(_of_tendons(m)))
     )
 
 
@@ -62,11 +65,12 @@ def _name(element: Any, i: int) -> str:
 
 
 def _of_options(m: Any) -> Iterator[str]:
-    if m.opt.integrator not in (0, 3):
+    if m.opt.integrator not in (EULER, IMPLICITFAST, DISCRETE):
         yield (
-            f"integrator {INTEGRATORS[m.opt.integrator]!r} (Euler and implicitfast have derivatives; for "
-            "'discrete', those of qdsim.linearize_dynamic with contacts='mujoco')"
+            f"integrator {INTEGRATORS[m.opt.integrator]!r} ('Euler', 'implicitfast' and 'discrete' have derivatives)"
         )
+    if m.opt.integrator == DISCRETE and m.opt.solver == DUAL:
+        yield "solver 'PGS' under the integrator 'discrete' (tendons and actuators are explicit there)"
     if _version() < OLDEST:
         yield f"the steps of MuJoCo {mujoco.__version__} (those of {OLDEST[0]}.{OLDEST[1]} or later)"
     if m.opt.noslip_iterations > 0:
@@ -130,7 +134,7 @@ def _of_tendons(m: Any) -> Iterator[str]:
             or (m.actuator_biastype[k] == 1 and m.actuator_biasprm[k, 2])
             for k in on[i]
         )
-        if damped and m.opt.integrator == 3:
+        if damped and m.opt.integrator == IMPLICITFAST:
             yield f"{owner}: damping of a spatial tendon under the integrator 'implicitfast'"
 
 
