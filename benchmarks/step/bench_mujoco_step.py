@@ -2,7 +2,9 @@
 
 Colliders: one body over another, for each pair of shapes, at random poses in contact, with elliptic cones and the
 integrator Euler. Columns: the number of states with the same contact points in both simulators (to 1e-9 m), and the
-largest difference of velocities after a step of 2 ms, m/s and rad/s, in these states and in the others. Time: the
+largest difference of velocities after a step of 2 ms, m/s and rad/s, in these states and in the others. Springs and
+dampers: an arm with a ball joint, a free ball on a plane and two slides, whose joints, tendons and actuators have what
+the row names; the same difference after a step of 4 ms, in states with the same contact points. Time: the
 smallest of single calls in rounds in which all take turns, with the integrator "discrete" and MuJoCo's default
 tolerance (the step of qdsim is exact to 1e-9). Warm: from the step before. One thread.
 """
@@ -33,6 +35,29 @@ SHAPES = {
 PAIR = """<mujoco><option timestep="0.002" cone="elliptic"/><asset><mesh name="m" vertex="{vertices}"/></asset>
 <worldbody><geom name="a" {a}/><body name="b" pos="0 0 1"><freejoint/><geom name="b" mass="1" {b}/></body></worldbody></mujoco>"""
 DISCRETE = 4
+INTEGRATORS = {"Euler": 0, "implicitfast": 3, "discrete": DISCRETE}
+ARM = """<mujoco><option timestep="0.004" cone="elliptic"/><worldbody><geom type="plane" size="3 3 0.1"/>
+<body pos="0 0 0.3"><joint name="a" axis="0 1 0" {joint}/><geom type="capsule" fromto="0 0 0 0.3 0 0" size="0.03" mass="1"/>
+<body pos="0.3 0 0"><joint name="b" axis="0 1 0" {joint}/><geom type="capsule" fromto="0 0 0 0.3 0 -0.1" size="0.03" mass="1"/>
+<body pos="0.3 0 -0.1"><joint type="ball" {joint}/><geom size="0.05" pos="0.05 0 0" mass="0.3"/></body></body></body>
+<body pos="1 0 0.099"><joint type="free" {joint}/><geom size="0.1" mass="1"/></body>
+<body pos="0 2 0.5"><joint name="s" type="slide" axis="0 0 1"/><geom size="0.1"/></body>
+<body pos="0 3 0.5"><joint name="t" type="slide" axis="0 0 1" armature="0.3"/><geom size="0.1"/></body></worldbody>
+<tendon><fixed name="ab" {tendon}><joint joint="a" coef="1"/><joint joint="b" coef="-0.7"/></fixed>
+<fixed {tendon}><joint joint="s" coef="1"/><joint joint="t" coef="0.5"/></fixed></tendon>
+<actuator><position joint="b" kp="20" kv="{kv}"/><position tendon="ab" kp="9" kv="{kv}"/><motor joint="a"/></actuator></mujoco>"""
+DRIVES = {
+    "servos": {},
+    "servos with damping": {"kv": 1.0},
+    "springs of joints": {"joint": 'stiffness="4"'},
+    "dampers of joints": {"joint": 'damping="0.3"'},
+    "springs and dampers of tendons": {"tendon": 'stiffness="5" damping="0.5"'},
+    "all": {
+        "kv": 1.0,
+        "joint": 'stiffness="4" damping="0.3"',
+        "tendon": 'stiffness="5" damping="0.5"',
+    },
+}
 
 
 def pair_model(a: str, b: str) -> Any:
@@ -93,6 +118,32 @@ def collider_line(a: str, b: str, count: int) -> str:
         errors[same].append(float(np.abs(found - data.qvel).max()))
     cells = [f"{max(part):.0e}" if part else "" for part in errors.values()]
     return f"| {a} - {b} | {len(errors[True])} / {count} | {cells[0]} | {cells[1]} |"
+
+
+def drive_line(name: str, count: int) -> str:
+    cells = []
+    for integrator in INTEGRATORS.values():
+        mj = mujoco.MjModel.from_xml_string(
+            ARM.format(**{"joint": "", "tendon": "", "kv": 0.0, **DRIVES[name]})
+        )
+        tight(mj)
+        mj.opt.integrator = integrator
+        model, data, rng = qdsim.load(mj), mujoco.MjData(mj), np.random.default_rng(2)
+        options = qdsim.DynamicOptions(h=mj.opt.timestep, contacts="mujoco")
+        errors = []
+        for _ in range(count):
+            mujoco.mj_resetData(mj, data)
+            mujoco.mj_integratePos(mj, data.qpos, 0.05 * rng.normal(size=mj.nv), 1.0)
+            data.qvel[:], data.ctrl[:] = 0.5 * rng.normal(size=mj.nv), 0.3 * rng.normal(size=mj.nu)
+            mujoco.mj_forward(mj, data)
+            v = qdsim.from_mujoco_velocity(model, data.qpos, data.qvel)
+            step = qdsim.step_dynamic(model, data.qpos, v, data.ctrl, options)
+            if same_points(data, step):
+                mujoco.mj_step(mj, data)
+                found = qdsim.to_mujoco_velocity(model, step.q_next, step.v_next)
+                errors.append(float(np.abs(found - data.qvel).max()))
+        cells.append(f"{max(errors):.0e}")
+    return f"| {name} | {' | '.join(cells)} |"
 
 
 def timed(call: Callable[[], Any]) -> float:
@@ -170,6 +221,12 @@ def main() -> None:
     pairs = [("plane", b) for b in SHAPES if b != "plane"]
     pairs += list(itertools.combinations_with_replacement([s for s in SHAPES if s != "plane"], 2))
     lines += [collider_line(a, b, given.states) for a, b in pairs]
+    lines += [
+        "",
+        f"| springs and dampers | {' | '.join(INTEGRATORS)} |",
+        "| --- | --- | --- | --- |",
+        *(drive_line(name, given.states) for name in DRIVES),
+    ]
     lines += [
         "",
         "| scene | DOFs | contacts | `mj_step` cold, us | warm | `step_dynamic` cold | warm | with derivatives |",

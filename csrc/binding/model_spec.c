@@ -27,7 +27,8 @@ typedef enum count_kind {
   COUNT_MOCAP,
   COUNT_KIND_COUNT,
   COUNT_NQ = COUNT_KIND_COUNT,
-  COUNT_THREE
+  COUNT_THREE,
+  COUNT_ONE
 } count_kind;
 
 typedef struct spec_field {
@@ -139,6 +140,7 @@ static const spec_field spec_fields[] = {
     FIELD(tendon_object, NPY_INT32, COUNT_TENDON_POINT, 0, 0),
     FIELD(tendon_data, NPY_DOUBLE, COUNT_TENDON_POINT, 3, 0),
     FIELD(gravity, NPY_DOUBLE, COUNT_THREE, 0, 0),
+    FIELD(integration, NPY_INT32, COUNT_ONE, 0, 0),
 };
 
 #define SPEC_FIELD_COUNT ((int)(sizeof spec_fields / sizeof *spec_fields))
@@ -167,6 +169,8 @@ static int spec_read_field(spec_reader *reader, PyObject *dict, int i) {
     shape[0] = reader->counts[field->count];
   } else if (field->count == COUNT_NQ) {
     shape[0] = reader->nq;
+  } else if (field->count == COUNT_ONE) {
+    shape[0] = 1;
   }
   PyArrayObject *array = field->type == NPY_INT32 ? array_read_int(value, field->name, ndim, shape)
                                                   : array_read(value, field->name, ndim, shape);
@@ -179,6 +183,8 @@ static int spec_read_field(spec_reader *reader, PyObject *dict, int i) {
   }
   if (field->count == COUNT_THREE) {
     memcpy(reader->spec.gravity, PyArray_DATA(array), sizeof reader->spec.gravity);
+  } else if (field->count == COUNT_ONE) {
+    memcpy((char *)&reader->spec + field->offset, PyArray_DATA(array), sizeof(int32_t));
   } else {
     const void *data = PyArray_DATA(array);
     memcpy((char *)&reader->spec + field->offset, &data, sizeof data);

@@ -59,7 +59,10 @@ qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_opt
   kinematics_compute(model, input->q, input->mocap, &w->kinematics);
   const step_call call = {model, w, options, input, kept, result};
   w->attempts = 0;
-  const qd_status status = bounces_solve(&call);
+  qd_status status = bounces_solve(&call);
+  if (status == QD_OK) {
+    status = integration_finish(&call);
+  }
   result->info.iterations = w->problem.effort.iterations;
   result->info.factorizations = w->problem.effort.factorizations;
   result->info.tries = w->problem.effort.tries;

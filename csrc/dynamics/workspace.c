@@ -41,7 +41,9 @@ static void lay_out(qd_workspace *w, const qd_model *model, int contact_capacity
   warm_start_lay_out(&w->warm, contact_capacity, a);
   problem_lay_out(&w->problem, model, contact_capacity, a);
   bounces_lay_out(&w->bounces, model, a);
+  integration_lay_out(&w->integration, model, a);
   step_point_lay_out(&w->point, model, a);
+  step_point_lay_out(&w->after, model, a);
   lay_out_sensitivity(&w->sensitivity, model, a);
   differential_lay_out(&w->differential, model, contact_capacity, a);
   pressure_derivative_lay_out(&w->soft, model, w->soft_capacity, a);

@@ -5,6 +5,7 @@
 #include "dynamics/bounces.h"
 #include "dynamics/derivatives/differential.h"
 #include "dynamics/derivatives/pressure_derivative.h"
+#include "dynamics/integration.h"
 #include "dynamics/problem/problem.h"
 #include "dynamics/step.h"
 #include "dynamics/warm_start.h"
@@ -73,7 +74,9 @@ struct qd_workspace {
   int unfinished; /* 1: the last round stopped early, so its result is not final */
   problem problem;
   bounce_search bounces;
-  step_point point; /* with the next two, for derivatives */
+  integration integration;
+  step_point point; /* with the next three, for derivatives */
+  step_point after; /* the same at the end of the step, if integration.applies */
   sensitivity sensitivity;
   differential differential;
   pressure_derivative soft;

@@ -12,15 +12,22 @@ static double softening(const qd_model *model, int i, const actuator_point *at) 
          at->rate * (p->actuator_damping[i] - slope[1] * at->u);
 }
 
+double actuator_drag(const qd_model *model, int i, const actuator_point *at) {
+  return model->parameters.actuator_damping[i] - model->actuator_gain_slope[2 * i + 1] * at->u;
+}
+
 actuator_force actuator_force_general(const qd_model *model, int i, const actuator_point *at) {
   const model_parameters *p = &model->parameters;
   const double command = at->u / model->actuator_gear[i];
   const double gain = p->actuator_gain[i] + model->actuator_gain_slope[2 * i] * at->l;
-  const double stiffness = softening(model, i, at);
-  const actuator_force force = {
+  const double stiffness = at->early ? 0.0 : softening(model, i, at);
+  actuator_force force = {
       p->actuator_stiffness[i] * (command - at->l) + gain * at->u + p->actuator_bias[i],
       stiffness > 0.0 ? stiffness : 0.0,
   };
+  if (at->early) {
+    force.at_rest -= actuator_drag(model, i, at) * at->speed;
+  }
   return force;
 }
 
@@ -29,8 +36,8 @@ actuator_slopes actuator_slopes_at(const qd_model *model, int i, const actuator_
   const model_parameters *p = &model->parameters;
   const double k = p->actuator_stiffness[i], *slope = model->actuator_gain_slope + 2 * i;
   const double gear = model->actuator_gear[i];
-  const double moved = softening(model, i, at) > 0.0 ? d : 0.0;
-  const actuator_slopes slopes = {
+  const double moved = !at->early && softening(model, i, at) > 0.0 ? d : 0.0;
+  actuator_slopes slopes = {
       .l = slope[0] * at->u - k,
       .u =
           k / gear + p->actuator_gain[i] + slope[0] * (at->l + moved) + slope[1] * at->rate * moved,
@@ -40,6 +47,11 @@ actuator_slopes actuator_slopes_at(const qd_model *model, int i, const actuator_
       .damping = -at->rate * moved,
       .h = -at->rate * at->rate * (slope[1] * at->u - p->actuator_damping[i]) * moved,
   };
+  if (at->early) {
+    slopes.speed = -actuator_drag(model, i, at);
+    slopes.u += slope[1] * at->speed;
+    slopes.damping = -at->speed;
+  }
   return slopes;
 }
 
@@ -60,17 +72,13 @@ static int side_of(const double *range, double force) {
   return force <= range[0] ? -1 : (force >= range[1] ? 1 : 0);
 }
 
-/* Ns/m: decrease of the force per unit of speed */
-static double drag_of(const qd_model *model, int i, const actuator_point *at) {
-  return model->parameters.actuator_damping[i] - model->actuator_gain_slope[2 * i + 1] * at->u;
-}
-
 clamped_force actuator_force_clamped(const qd_model *model, int i, const actuator_point *at,
                                      double speed) {
   const double *range = model->parameters.actuator_force_range + 2 * i;
   const double *own = model->actuator_own_range + 2 * i;
   clamped_force c = {.force = actuator_force_at(model, i, at)};
-  const double lost = drag_of(model, i, at) * speed, begins = c.force.at_rest - lost;
+  const double lost = at->early ? 0.0 : actuator_drag(model, i, at) * speed;
+  const double begins = c.force.at_rest - lost;
   c.side = side_of(range, begins);
   if (c.side != 0) {
     c.by_joint = own[0] <= own[1] && side_of(own, begins) == 0;
@@ -99,7 +107,7 @@ actuator_slopes actuator_slopes_clamped(const qd_model *model, int i, const actu
   actuator_slopes_subtract(&slopes, &at_rest);
   slopes.u -= model->actuator_gain_slope[2 * i + 1] * speed;
   slopes.damping += speed;
-  slopes.speed = drag_of(model, i, at);
+  slopes.speed = actuator_drag(model, i, at);
   return slopes;
 }
 

@@ -12,6 +12,8 @@
  * damping, else 0. */
 typedef struct actuator_point {
   double l, u, rate;
+  double speed; /* of l, if the force is that of the beginning of the step */
+  int early;    /* 1: it is; then rate = 0 */
 } actuator_point;
 
 /* Factor from displacement to velocity for dampers: 1 / h, or 0 without the option damping. */
@@ -31,13 +33,16 @@ actuator_force actuator_force_general(const qd_model *model, int actuator,
 
 static inline actuator_force actuator_force_at(const qd_model *model, int actuator,
                                                const actuator_point *at) {
-  if (!model->actuators_are_springs) {
+  if (!model->actuators_are_springs || at->early) {
     return actuator_force_general(model, actuator, at);
   }
   const double k = model->parameters.actuator_stiffness[actuator];
   const actuator_force force = {k * (at->u / model->actuator_gear[actuator] - at->l), k};
   return force;
 }
+
+/* Ns/m: decrease of the force per unit of speed. */
+double actuator_drag(const qd_model *model, int actuator, const actuator_point *at);
 
 /* Derivatives of that force with respect to the coordinate and its speed, the command, the
  * actuator's parameters and the time step, with d fixed. */

@@ -191,6 +191,7 @@ static void copy_parameters(qd_model *m, const qd_model_spec *spec) {
   const model_parameters *p = &m->parameters;
   const size_t nb = (size_t)m->body_count, nj = (size_t)m->joint_count;
   copy_doubles(p->gravity, spec->gravity, 3);
+  m->integration = spec->integration;
   copy_doubles(p->body_mass, spec->body_mass, nb);
   copy_doubles(p->body_com, spec->body_com, 3 * nb);
   copy_doubles(p->body_inertia, spec->body_inertia, 9 * nb);

@@ -88,6 +88,7 @@ struct qd_model {
   double *tree_inertia; /* (tree_count) largest mass diagonal of DOFs not driven, at default q */
   int pairs_give;       /* 1: some pair has a compliance */
   int actuators_are_springs; /* 1: no gain, bias or damping anywhere */
+  int integration;           /* a qd_integration */
   int bounded_forces;        /* DOFs with dry friction, and actuators with a limit */
   double smallest_stiffness; /* of the actuators' springs; 0 without any */
   double smallest_size;      /* smallest geom_radius; without a geometry the longest arm; 0: none */

@@ -340,7 +340,7 @@ def solve_coulomb(
         UnsolvedError: if no solution was found, or its forces exceed the range of double precision;
             with a certificate if there is none.
 
-    The law is that of formulation (7.6) (Acary, Cadoux, Lemaréchal and Malick 2011), the final
+    The law is that of formulation (7.7) (Acary, Cadoux, Lemaréchal and Malick 2011), the final
     Newton method that of Alart and Curnier 1991.
     """
     offset = _finite_vector("q", q)

@@ -57,11 +57,13 @@ class DynamicOptions(CommonOptions):
             other rows are as with rigid contacts. Contacts by MuJoCo's law act only within their
             own margin: ``margin``, ``add_missed_pairs``, ``recovery_speed`` and
             ``soft_constraints`` have no effect on them. Requires exact steps (kappa=None) without
-            restitution. For files with MuJoCo's integrator "discrete", the springs and dampers of
-            solref are evaluated at the end of the step; if springs of joints then change the weight
-            of an active row, derivatives neglect this
-            (``info.derivative_exact`` is False). A file that asks for more (``model.unlike_mujoco``:
-            fluids, noslip, RK4, time constants of actuators) raises a ValueError.
+            restitution. Springs, dampers and actuators have the forces of the beginning of the step
+            for files with MuJoCo's integrators Euler and implicitfast (dampers then act once more,
+            at its end), and those of its end for "discrete", where this also holds for the springs
+            and dampers of solref. If springs of joints change the weight of an active row under
+            "discrete", derivatives neglect this (``info.derivative_exact`` is False). A file that
+            asks for more (``model.unlike_mujoco``: fluids, noslip, RK4, time constants of
+            actuators) raises a ValueError.
         h: Time step in s, > 0; by default a tenth of that of ``Options``.
         gravity_on_actuated: Whether gravity also acts on actuated joints. False means that it is
             compensated there.

@@ -66,6 +66,21 @@ BALLS = """<mujoco><worldbody><geom type="plane" size="2 2 1"/>
   <body pos=".2 0 0"><joint name="e" axis="0 1 0"/><geom size=".05" pos=".1 0 0"/></body></body></body>
 <body pos="1 0 .049"><joint type="free" frictionloss=".2"/><geom size=".05" pos="0 0 0"/></body></worldbody>
 <actuator><position joint="e" kp="50"/></actuator></mujoco>"""
+DAMPED = """<mujoco><option cone="elliptic"/><worldbody><geom type="plane" size="2 2 1"/><site name="o" pos="0 .1 1"/>
+<body name="a" pos="0 0 .4"><joint name="a" axis="0 1 0" damping=".3" stiffness="4" springref=".3" armature=".02"/><geom type="capsule" size=".04 .1"/>
+ <body pos=".3 0 0"><joint name="b" axis="0 1 .2" damping=".1"/><geom type="capsule" size=".03 .08"/>
+  <body pos="0 .2 0"><joint type="ball" damping=".2" stiffness="2"/><geom type="box" size=".1 .05 .04" pos=".1 0 0"/><site name="p" pos=".1 .02 0"/></body></body>
+ <body pos="-.3 0 0"><joint name="c" axis="1 0 .2" damping=".1"/><geom type="capsule" size=".03 .08"/></body></body>
+<body pos="1 1 .049"><joint type="free" damping=".5" stiffness="3"/><geom size=".05" pos=".01 0 0"/></body>
+<body pos="2 1 .3"><joint name="s" type="slide" axis="0 0 1"/><geom size=".05"/></body></worldbody>
+<tendon><fixed name="t" stiffness="5" damping=".3" springlength=".02"><joint joint="a" coef="1"/><joint joint="b" coef="-.7"/><joint joint="c" coef=".5"/></fixed>
+<fixed name="w" damping=".2"><joint joint="c" coef="1"/><joint joint="s" coef="2"/></fixed>
+<spatial stiffness="20" damping="{drag}" springlength=".5"><site site="o"/><site site="p"/></spatial></tendon>
+<actuator><position joint="a" kp="20" kv="1"/><general joint="b" gaintype="affine" gainprm="3 -2 -.5" biastype="affine" biasprm=".1 -5 -.4"/>
+<position tendon="t" kp="9" kv=".3" forcerange="-1 1"/><velocity joint="s" kv="3" forcerange="-.5 .5"/></actuator></mujoco>"""
+EARLY = DAMPED.format(drag=2)
+FAST = DAMPED.format(drag=0).replace("<option", '<option integrator="implicitfast"')
+"""Springs and dampers that act at the beginning of the step, and dampers again at its end."""
 YIELDS = {"contacts": "mujoco", "h": 0.005}
 """Shorter than half of MuJoCo's time constants, from where on these count as longer: a kink by h."""
 
@@ -288,12 +303,14 @@ VIOLATED = """<mujoco><worldbody><geom type="plane" size="1 1 1"/>
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "name", ["cones", "discrete", "couplings", "lying", "strings", "loops", "balls"]
+    "name",
+    ["cones", "discrete", "couplings", "lying", "strings", "loops", "balls", "early", "fast"],
 )
 def test_mujocos_law(name):
     """Contacts, limits and dry friction, and a coupling, that yield, by everything."""
     source = {
         "cones": ELLIPTIC, "discrete": DISCRETE, "couplings": VIOLATED, "lying": LYING, "strings": STRINGS, "loops": LOOPS, "balls": BALLS,
+        "early": EARLY, "fast": FAST,
     }[name]  # fmt: skip
     if name == "discrete":  # without a spring in the metric, which derivatives do not know
         source = source.replace('<position joint="e" kp="50"/>', '<motor joint="e"/>')
@@ -309,11 +326,22 @@ def test_mujocos_law(name):
     assert compared >= 2
 
 
+def test_dampers_of_spatial_tendons_under_implicitfast_are_told():
+    """Their Jacobian in the last stage is taken as constant."""
+    for source, exact in (
+        (EARLY, True),
+        (EARLY.replace("<option", '<option integrator="implicitfast"'), False),
+    ):
+        model, state = next(states(source, np.random.default_rng(4), 1))
+        lin = linearize_dynamic(model, *state[:3], DynamicOptions(**YIELDS))
+        assert lin.step.info.derivative_exact is exact
+
+
 @pytest.mark.short_cases(10)
 @pytest.mark.parametrize(
     "source",
-    [TREES, CONTACTS, VIOLATED, LYING, STRINGS, LOOPS, BALLS],
-    ids=["trees", "contacts", "violated", "lying", "strings", "loops", "balls"],
+    [TREES, CONTACTS, VIOLATED, LYING, STRINGS, LOOPS, BALLS, EARLY, FAST],
+    ids=["trees", "contacts", "violated", "lying", "strings", "loops", "balls", "early", "fast"],
 )
 @pytest.mark.parametrize("kind", OPTIONS)
 def test_one_sweep_is_what_pullbacks_are(source, kind):

@@ -42,7 +42,7 @@ def scene(kind: str, limits: str, integrator: int) -> mujoco.MjModel:
     )
     parts = [ACTUATORS[kind].format(at='joint="a"', limit=own)]
     parts += [ACTUATORS[kind].format(at=at, limit=OWN) for at in ('joint="c"', 'tendon="t"')]
-    passive = PASSIVE if integrator == DISCRETE else ""
+    passive = PASSIVE
     return compiled(ARM.format(joint=joint, passive=passive, actuators="".join(parts)), integrator)
 
 
@@ -85,33 +85,30 @@ def step_of(mj: mujoco.MjModel, data: mujoco.MjData) -> tuple[qdsim.Model, tuple
 @pytest.mark.parametrize("limits", LIMITS)
 @pytest.mark.parametrize("kind", ACTUATORS)
 def test_a_step_is_mujocos(kind: str, limits: str, integrator: int) -> None:
-    """Under Euler and implicitfast of motors, and where all forces are at limits of their own: springs are apart there."""
     if integrator == DISCRETE and not hasattr(mujoco.mjtIntegrator, "mjINT_DISCRETE"):
         pytest.skip("a MuJoCo without 'discrete'")
-    if integrator != DISCRETE and kind != "motor" and limits != "own":
-        return
     mj = scene(kind, limits, integrator)
     compared, at_limits = 0, 0
     for data in states(mj, 40):
         at = held(mj, data)
-        if integrator != DISCRETE and kind != "motor" and not (at.all() and limits == "own"):
-            continue
         model, arguments, options = step_of(mj, data)
         step = qdsim.step_dynamic(model, *arguments, options)
         mujoco.mj_step(mj, data)
         found = qdsim.to_mujoco_velocity(model, step.q_next, step.v_next)
         np.testing.assert_allclose(found, data.qvel, atol=1e-9 * max(1.0, np.abs(data.qvel).max()))
         compared, at_limits = compared + 1, at_limits + int(at.sum())
-    assert compared >= (40 if integrator == DISCRETE else 4) and at_limits >= compared
+    assert compared == 40 and at_limits >= compared
 
 
-@pytest.mark.short_cases(4)
-@needs_discrete
+@pytest.mark.short_cases(6)
+@pytest.mark.parametrize("integrator", [EULER, IMPLICITFAST, DISCRETE])
 @pytest.mark.parametrize("limits", LIMITS)
 @pytest.mark.parametrize("kind", ACTUATORS)
-def test_derivatives_are_those_of_mujocos_step(kind: str, limits: str) -> None:
+def test_derivatives_are_those_of_mujocos_step(kind: str, limits: str, integrator: int) -> None:
     """By q, v and u, against differences of mj_step; columns, products either way, and the limits themselves."""
-    mj = scene(kind, limits, DISCRETE)
+    if integrator == DISCRETE and not hasattr(mujoco.mjtIntegrator, "mjINT_DISCRETE"):
+        pytest.skip("a MuJoCo without 'discrete'")
+    mj = scene(kind, limits, integrator)
     compared = 0
     for data in states(mj, 12):
         model, (q, v, u), options = step_of(mj, data)

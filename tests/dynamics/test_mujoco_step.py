@@ -100,7 +100,7 @@ def compare(mj: mujoco.MjModel, seed: int, count: int, spread: float, speed: flo
     """One step each from random states; how many had contacts or other rows at the same points.
 
     MuJoCo's solver stops at about 1e-9 of the forces now and then: under Euler our answer is held against the equation
-    that it solves.
+    that it solves, before dampers of joints act again.
     """
     model, data, rng = qdsim.load(mj), mujoco.MjData(mj), np.random.default_rng(seed)
     options = DynamicOptions(h=mj.opt.timestep, contacts="mujoco")
@@ -117,7 +117,11 @@ def compare(mj: mujoco.MjModel, seed: int, count: int, spread: float, speed: flo
         size = max(1.0, np.abs(qvel).max())
         if mj.opt.integrator == EULER:
             rounding = 1e-14 * data.efc_D.max() * np.abs(data.efc_aref).max()
-            assert residual(mj, data, (found - qvel) / options.h) < 1e-9 + rounding
+            gained = (found - qvel) / options.h
+            damped = options.h * np.linalg.solve(
+                mass_matrix(mj, data), mj.dof_damping.ravel() * gained
+            )
+            assert residual(mj, data, gained + damped) < 1e-9 + rounding
         mujoco.mj_step(mj, data)
         np.testing.assert_allclose(found, data.qvel, atol=1e-8 * size)
         np.testing.assert_allclose(step.q_next, data.qpos, atol=1e-8 * size * options.h)
@@ -197,12 +201,11 @@ def test_hands_and_arms(name: str, cone: int) -> None:
 
 
 @pytest.mark.short_cases(2)
-@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("integrator", [*INTEGRATORS, IMPLICITFAST])
 @pytest.mark.parametrize("law", LAWS)
 def test_limits_and_dry_friction(law: str, integrator: int) -> None:
-    discrete = integrator == DISCRETE
-    actuator = '<position joint="a" kp="20"/>' if discrete else '<motor joint="a"/>'
-    source = LIMITS.format(law=LAWS[law], actuator=actuator, damping=0.2 * discrete)
+    actuator = '<position joint="a" kp="20"/>'
+    source = LIMITS.format(law=LAWS[law], actuator=actuator, damping=0.2)
     assert compare(compiled(source, integrator), 6, 20, 0.1, 1.0) == 20
 
 
@@ -216,18 +219,55 @@ DRIVEN = """<tendon><fixed name="t" stiffness="40" damping="0.3"><joint joint="a
 </tendon><actuator><position tendon="t" kp="50" kv="0.5"/><position joint="c" kp="20" forcerange="-900 900"/></actuator>"""
 
 
-@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("integrator", [*INTEGRATORS, IMPLICITFAST])
 @pytest.mark.parametrize(
     "law",
     ["", 'solref="0.05 0.7" solimp="0.5 0.8 0.05"', 'solref="-900 -20"', 'solref="0.003 0.5"'],
 )
 def test_couplings_of_joints(law: str, integrator: int) -> None:
     """Also of joints that springs, dampers and actuators pull, by tendons and within limits of force, too."""
-    discrete = integrator == DISCRETE
-    spring = 'stiffness="30" damping="0.4"' if discrete else ""
-    for driven in ["", DRIVEN] if discrete else [""]:
+    spring = 'stiffness="30" damping="0.4"'
+    for driven in ["", DRIVEN]:
         mj = compiled(COUPLED.format(law=law, spring=spring, driven=driven), integrator)
         assert compare(mj, 7, 20, 0.1, 1.0) == 20
+
+
+DRIVEN_ARM = """<mujoco><option timestep="0.004" cone="{cone}"/><worldbody><geom type="plane" size="3 3 0.1"/>
+<body pos="0 0 0.3"><joint name="a" axis="0 1 0" damping="0.3" stiffness="4" springref="20"/>
+<geom type="capsule" fromto="0 0 0 0.3 0 0" size="0.03" mass="1"/>
+<body pos="0.3 0 0"><joint name="b" axis="0 1 0" damping="0.2"/><geom type="capsule" fromto="0 0 0 0.3 0 -0.1" size="0.03" mass="1"/>
+<body pos="0.3 0 -0.1"><joint type="ball" stiffness="2" damping="0.1"/><geom size="0.05" pos="0.05 0 0" mass="0.3"/></body></body></body>
+<body pos="1 0 0.099"><joint type="free" stiffness="30" damping="2"/><geom size="0.1" mass="1"/></body>
+<body pos="0 2 0.5"><joint name="s" type="slide" axis="0 0 1"/><geom size="0.1"/></body>
+<body pos="0 3 0.5"><joint name="t" type="slide" axis="0 0 1" armature="0.3"/><geom size="0.1"/></body></worldbody>
+<tendon><fixed name="ab" damping="0.5" stiffness="5"><joint joint="a" coef="1"/><joint joint="b" coef="-0.7"/></fixed>
+<fixed damping="0.7" stiffness="3" springlength="-0.01 0.01"><joint joint="s" coef="1"/><joint joint="t" coef="0.5"/></fixed></tendon>
+<actuator><position joint="b" kp="20" kv="1"/><position tendon="ab" kp="9" kv="0.3" forcerange="-2 2"/>
+<general joint="a" gaintype="affine" gainprm="2 -3 -0.5" biastype="affine" biasprm="0.1 -5 -0.4"/>
+<motor joint="a" forcelimited="true" forcerange="-0.05 0.05"/></actuator></mujoco>"""
+
+
+@pytest.mark.parametrize("integrator", [EULER, IMPLICITFAST])
+@pytest.mark.parametrize("cone", ["elliptic", "pyramidal"])
+def test_springs_and_dampers_that_act_early(cone: str, integrator: int) -> None:
+    """Of all kinds of joints, of tendons within and across trees, and of actuators whose gain depends on the speed."""
+    mj = compiled(DRIVEN_ARM.format(cone=cone), integrator)
+    assert compare(mj, 12, 40, 0.05, 0.5) >= 15
+
+
+def test_the_flag_of_eulers_damping_is_named() -> None:
+    """Without dampers it has no effect; of other integrators neither."""
+    text = DRIVEN_ARM.format(cone="elliptic").replace(
+        "/><worldbody>", '><flag eulerdamp="disable"/></option><worldbody>', 1
+    )
+    model = qdsim.load(text)
+    assert model.unlike_mujoco == (
+        "flag eulerdamp, of the integrator 'Euler' (load(..., leave_out='solver') leaves it out)",
+    )
+    assert qdsim.load(text.replace("damping=", "armature=")).unlike_mujoco == ()
+    mj = mujoco.MjModel.from_xml_string(text)
+    mj.opt.integrator = IMPLICITFAST
+    assert qdsim.load(mj).unlike_mujoco == ()
 
 
 TENDONS = """<mujoco><worldbody><geom name="g" type="sphere" size="0.05" pos="0.15 0 0.9" contype="0" conaffinity="0"/>
@@ -255,12 +295,12 @@ TENDON_LAWS = {
 
 
 @pytest.mark.short_cases(2)
-@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("integrator", [*INTEGRATORS, IMPLICITFAST])
 @pytest.mark.parametrize("law", TENDON_LAWS)
 def test_tendons(law: str, integrator: int) -> None:
     """Limits, dry friction and equalities of fixed and spatial ones, around a sphere too."""
     own, equal = TENDON_LAWS[law]
-    spring = 'stiffness="30" damping="0.4"' if integrator == DISCRETE else ""
+    spring = 'stiffness="30" damping="0.4"'
     for most in (0.5, 0.6):
         source = TENDONS.format(law=own, equal=equal, most=most, spring=spring)
         assert compare(compiled(source, integrator), 8, 20, 0.1, 1.0) == 20
@@ -288,9 +328,12 @@ def test_connects_and_welds(law: str, integrator: int) -> None:
     """Loops in a tree, between trees and to the world, with violations of a tenth of a metre and of radians.
 
     With damping in the metric of "discrete", connects alone (weights of a weld's turn are of other axes there)."""
-    kinds = [("", WELDS.format(law=law), "<freejoint/>"), ('damping="0.4"', "", "")]
-    for spring, welds, free in kinds[: 1 + (integrator == DISCRETE)]:
-        mj = compiled(LOOPS.format(law=law, spring=spring, welds=welds, free=free), integrator)
+    all_welds, free = WELDS.format(law=law), "<freejoint/>"
+    kinds = [("", all_welds, free), ('damping="0.4"', "", "")]
+    if integrator != DISCRETE:
+        kinds = [('damping="0.4"', all_welds, free)]
+    for spring, welds, joint in kinds:
+        mj = compiled(LOOPS.format(law=law, spring=spring, welds=welds, free=joint), integrator)
         for spread in (0.001, 0.05, 0.5):
             assert compare(mj, 9, 10, spread, 1.0) >= 8
 
@@ -339,7 +382,7 @@ BALLS = """<mujoco><worldbody>
 @pytest.mark.parametrize("law", ["defaults", "soft and slow", "direct"])
 def test_turns_of_ball_and_free_joints(law: str, integrator: int) -> None:
     """Limits of an angle, and dry friction about axes of bodies that have turned far."""
-    spring = 'damping="0.4" stiffness="3"' if integrator == DISCRETE else ""
+    spring = 'damping="0.4" stiffness="3"'
     for most in (1e-3, 20.0):
         source = BALLS.format(most=most, law=LAWS[law], spring=spring)
         assert compare(compiled(source, integrator), 10, 20, 0.5, 1.0) == 20
@@ -484,6 +527,7 @@ FILTER = '<general name="slow" joint="j" dyntype="filterexact" dynprm="0.1" gain
         ('viscosity="0.1"', "", "", "option density, viscosity", "fluids"),
         ('noslip_iterations="3"', "", "", "option noslip_iterations", "solver"),
         ('integrator="RK4"', "", "", "integrator 'RK4'", "solver"),
+        ('integrator="implicit"', "", "", "integrator 'implicit'", "solver"),
         ("", '<flag diagexact="enable"/>', "", "flag diagexact", "solver"),
         ("", "", FILTER, "actuator 'slow': time constant 0.1", "activations"),
     ],

@@ -96,3 +96,23 @@ actuator_part actuator_part_of(const problem *p, const qd_model *model,
   }
   return part;
 }
+
+/* Springs and dampers that act early. */
+static actuator_part part_of_tendon_itself(const problem *p, const qd_model *model, int tendon) {
+  const double *rest = model->tendon_rest + 2 * tendon, length = p->tendons.length[tendon];
+  const double off = length < rest[0] ? length - rest[0] : fmax(0.0, length - rest[1]);
+  const int slack = rest[0] < rest[1] && length >= rest[0] && length <= rest[1];
+  return (actuator_part){
+      .slope = {.l = slack ? 0.0 : -model->parameters.tendon_stiffness[tendon],
+                .speed = -model->tendon_damping[tendon],
+                .stiffness = -off},
+      .row = -1,
+  };
+}
+
+actuator_part tendon_part_of(const problem *p, const qd_model *model,
+                             const qd_step_options *options, const qd_step_input *input,
+                             const double *delta, const tendon_row *row) {
+  return row->actuator < 0 ? part_of_tendon_itself(p, model, row->tendon)
+                           : actuator_part_of(p, model, options, input, delta, row->actuator);
+}

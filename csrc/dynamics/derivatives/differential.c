@@ -27,7 +27,8 @@ void differential_lay_out(differential *d, const qd_model *model, int contact_ca
   d->axis_motion = arena_take(a, nv * sizeof(screw));
   d->tendon_change = arena_doubles(a, (size_t)model->tendon_count);
   ARENA_DOUBLES(a, DIRECTIONS * islands_variable_capacity(model), &d->four_r, &d->four_x,
-                &d->side_x);
+                &d->side_x, &d->late_r);
+  d->late_z = arena_doubles(a, DIRECTIONS * nv);
   d->four_e = arena_doubles(a, DIRECTIONS * (size_t)model->constraint_row_count);
 }
 

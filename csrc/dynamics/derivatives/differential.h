@@ -36,6 +36,7 @@ typedef struct differential {
   double *tendon_change;   /* (tendon_count) changes of forces along a direction */
   double *four_r, *four_x; /* (nv, DIRECTIONS) */
   double *side_x;          /* (nv, DIRECTIONS) four_x on the other side of a kink */
+  double *late_r, *late_z; /* (nv, DIRECTIONS) r and z of the last stage (integration.h) */
   double *four_e;          /* (equalities, DIRECTIONS) */
 } differential;
 
@@ -74,6 +75,8 @@ void form_along_dof(linear_form *f, const double change[3], int dof);
 /* An actuator's force with these slopes, without the one by its coordinate; and its limits. */
 void form_actuator(linear_form *f, const actuator_slopes *slope, int i);
 void form_force_range(linear_form *f, const actuator_part *part, int i);
+/* The force of a row of a tendon's last two kinds, by parameters and command. */
+void form_tendon_force(linear_form *f, const actuator_part *part, const tendon_row *row);
 /* The force of DOF j's spring and damper, towards rest. */
 void form_spring(linear_form *f, const solved_step *s, int j);
 /* Rows, followed by the forces that change with them: of dry friction, of three rotations, of the
@@ -105,16 +108,42 @@ int next_coupling(tendon_coupling *c, const solved_step *s, int tendon);
  * from tangents (one direction, NULL: zero). */
 void pushforward_compute(const solved_step *s, const double *const tangent[QD_ARGUMENT_COUNT],
                          double *r, double *w, double *e, int stride);
-/* vjp/pullback.c: gradients of L (one cotangent; NULL: not wanted), by_q without the retraction's
- * own derivative. z (nv) is in the differential, mu (rows) and nu (equalities) have this stride. */
-void pullback_compute(const solved_step *s, const double *mu, const double *nu, int stride,
-                      double *const gradient[QD_ARGUMENT_COUNT]);
+/* vjp/pullback.c: gradients += those of L (one cotangent; NULL: not wanted), by_q without the
+ * retraction's own derivative. z (nv) is in the differential, mu (rows) and nu (equalities) have
+ * this stride. */
+void pullback_clear(const qd_model *model, double *const gradient[QD_ARGUMENT_COUNT]);
+void pullback_add(const solved_step *s, const double *mu, const double *nu, int stride,
+                  double *const gradient[QD_ARGUMENT_COUNT]);
 
 /* ---- prepare.c */
 
 /* Factors each island's system at the solution. Fills result->derivative_exact, island.exact,
  * differential.counts and the step's point. */
 qd_status derivatives_prepare(const solved_step *s, qd_step_result *result);
+
+/* ---- integration_part.c: the last stage of a step (integration.h), with N x = the dampers' forces
+ * times h. Does nothing for a step without it. */
+
+/* The step as its program knows it, and as its result has it. */
+solved_step integration_program(const qd_model *model, struct qd_workspace *w,
+                                const qd_step_options *options, const qd_step_input *input,
+                                const qd_step_result *result);
+solved_step integration_end(const solved_step *program, const qd_step_result *result);
+/* 1 if its derivatives are complete: no damped spatial tendon is in N. */
+int integration_is_plain(const solved_step *s);
+/* d delta of the program -> that of the result: matrices (nv, nv) and (nv, nu), NULL: none */
+void integration_columns(const solved_step *program, const solved_step *end, double *by_q,
+                         double *by_v, double *by_u);
+/* Change of the result's delta (nv), from that of the program (x, in place) and those of both
+ * stationarities (nv), along the tangents. */
+void integration_push(const solved_step *end, const double *const tangent[QD_ARGUMENT_COUNT],
+                      const double *r, const double *r_end, double *x);
+/* Cotangent of the result's delta -> that of the program's (in place), and z (nv) of the last
+ * stage. */
+void integration_pull(const solved_step *end, double *by_delta, double *z);
+/* gradient += -z times the dampers' forces */
+void integration_pull_dampers(const solved_step *end, const double *z,
+                              double *const gradient[QD_ARGUMENT_COUNT]);
 
 /* ---- sides.c */
 

@@ -73,7 +73,7 @@ static void choose_columns(const qd_model *model, qd_workspace *w, const island 
   }
   for (int i = 0; i < one->tendon_row_count && wanted->u > 0; ++i) {
     const tendon_row *row = p->tendon_row + one->tendon_row + i;
-    if (row->kind >= TENDON_ACTUATOR) {
+    if (row->kind >= TENDON_ACTUATOR && row->actuator >= 0) {
       add_input(s, row->actuator);
     }
   }
@@ -183,7 +183,8 @@ static void partial_derivatives(const qd_model *model, qd_workspace *w,
     if (input->wrench != NULL) {
       applied_subtract_derivative(&s->D, model, &w->kinematics, input->wrench);
     }
-    const solved_step solved = {model, w, options, input, delta};
+    const solved_step solved = {
+        .model = model, .w = w, .options = options, .input = input, .delta = delta};
     add_joint_row_derivative(&solved, one);
     add_constraint_derivative(model, w, options, one, delta);
     add_tendon_derivative(model, w, options, input, one, delta);
@@ -285,15 +286,17 @@ static void solve_columns(const qd_model *model, problem *p, sensitivity *s, isl
 /* One island's rows of A and B. */
 static void linearize_island(const qd_model *model, qd_workspace *w, const qd_step_options *options,
                              const qd_step_input *input, island *one, const step_columns *wanted,
-                             qd_step_result *result, const step_derivatives *out) {
+                             qd_step_result *result, const double *delta,
+                             const step_derivatives *out) {
   sensitivity *s = &w->sensitivity;
   choose_columns(model, w, one, wanted);
   if (s->columns == 0) {
     return;
   }
-  const solved_step solved = {model, w, options, input, result->delta};
+  const solved_step solved = {
+      .model = model, .w = w, .options = options, .input = input, .delta = delta};
   result->derivative_exact &= pressure_derivative_prepare(&solved, one);
-  partial_derivatives(model, w, options, input, one, result->delta);
+  partial_derivatives(model, w, options, input, one, delta);
   solve_columns(model, &w->problem, s, one);
   pressure_derivative_correct(&solved, one, s->d_x, s->columns);
   scatter_rows(model, w, one, out);
@@ -320,11 +323,14 @@ static qd_status linearize(const qd_model *model, qd_workspace *w, const qd_step
   clear(out->by_q, model->nv, model->nv);
   clear(out->by_v, model->nv, model->nv);
   clear(out->by_u, model->nv, model->nu);
-  const solved_step s = {model, w, options, input, result->delta};
+  const solved_step s = integration_program(model, w, options, input, result);
   status = derivatives_prepare(&s, result);
   for (int i = 0; i < p->islands.count && status == QD_OK; ++i) {
-    linearize_island(model, w, options, input, p->islands.island + i, &wanted, result, out);
+    linearize_island(model, w, options, input, p->islands.island + i, &wanted, result, s.delta,
+                     out);
   }
+  const solved_step end = integration_end(&s, result);
+  integration_columns(&s, &end, out->by_q, out->by_v, out->by_u);
   if (status != QD_OK) {
     result->info.status = status;
   }

@@ -49,11 +49,13 @@ static void add_spring_derivative(const qd_model *model, qd_workspace *w,
                                   const qd_step_options *options, const qd_step_input *input,
                                   const island *one, const double *delta, int dof) {
   const sensitivity *s = &w->sensitivity;
-  const solved_step solved = {model, w, options, input, delta};
+  const solved_step solved = {
+      .model = model, .w = w, .options = options, .input = input, .delta = delta};
   double *by[QD_ARGUMENT_COUNT];
   linear_form spring = force_form(by, s, dof);
   int count;
   spring.weight = 1.0;
+  by[QD_BY_V] = s->v_count > 0 ? s->V.values + (size_t)s->place[dof] * (size_t)s->V.count : NULL;
   form_spring(&spring, &solved, dof);
   const int *actuator = dof_actuators(model, dof, &count);
   for (int i = 0; i < count; ++i) {
@@ -185,7 +187,7 @@ void add_constraint_derivative(const qd_model *model, qd_workspace *w,
       continue; /* in add_coupling_derivative */
     }
     if (state->rows == 1) {
-      const solved_step solved = {model, w, options, NULL, delta};
+      const solved_step solved = {.model = model, .w = w, .options = options, .delta = delta};
       double *by[QD_ARGUMENT_COUNT];
       linear_form f = row_form(by, s, row);
       form_coupling(&f, &solved, one->equality + i);
@@ -208,6 +210,23 @@ void add_constraint_derivative(const qd_model *model, qd_workspace *w,
 
 /* ------------------------------------------------------- tendons */
 
+/* D and V -= rate times the change of a force by rate.v */
+static void subtract_force_by_speed(const qd_model *model, qd_workspace *w, int tendon,
+                                    double slope) {
+  const sensitivity *s = &w->sensitivity;
+  const double *rate = w->problem.tendons.rate, *late = w->problem.tendons.change + model->nv;
+  const int first = model->tendon_dof_start[tendon], end = model->tendon_dof_start[tendon + 1];
+  for (int d = first; d < end && slope != 0.0; ++d) {
+    for (int e = first; e < end; ++e) {
+      const int i = model->tendon_dof[d], j = model->tendon_dof[e];
+      *dof_matrix_at(&s->D, i, j) -= slope * rate[d] * late[e - first];
+      if (s->v_count > 0) {
+        *dof_matrix_at(&s->V, i, j) -= slope * rate[d] * rate[e];
+      }
+    }
+  }
+}
+
 /* D -= rate slope (length)' for a force that changes with the length. */
 static void subtract_force_slope(const qd_model *model, qd_workspace *w, int tendon, double slope) {
   const double *rate = w->problem.tendons.rate, *length = w->problem.tendons.slope;
@@ -229,11 +248,11 @@ static void tendon_row_change(double change[3], const qd_model *model, qd_worksp
     problem_tendon_change(change, &w->problem, model, options, row);
     return;
   }
-  const actuator_part part =
-      actuator_part_of(&w->problem, model, options, input, delta, row->actuator);
+  const actuator_part part = tendon_part_of(&w->problem, model, options, input, delta, row);
   change[0] = change[1] = change[2] = 0.0;
   if (part.row < 0) {
     subtract_force_slope(model, w, row->tendon, part.slope.l);
+    subtract_force_by_speed(model, w, row->tendon, part.slope.speed);
   } else {
     change[0] = part.per_row * part.slope.l;
   }
@@ -278,7 +297,7 @@ static void add_coupling_derivative(const qd_model *model, qd_workspace *w,
                                     const double *delta, int tendon) {
   sensitivity *s = &w->sensitivity;
   const problem *p = &w->problem;
-  const solved_step solved = {model, w, options, NULL, delta};
+  const solved_step solved = {.model = model, .w = w, .options = options, .delta = delta};
   tendon_coupling c = {.place = -1};
   while (next_coupling(&c, &solved, tendon)) {
     double *row = s->d_equality + (size_t)(c.row - one->equality) * (size_t)s->columns;

@@ -74,5 +74,10 @@ qd_status derivatives_prepare(const solved_step *s, qd_step_result *result) {
   }
   w->differential.poses_known = w->differential.sizes_known = 0;
   step_point_compute(&w->point, s);
+  if (w->integration.applies) {
+    const solved_step end = integration_end(s, result);
+    step_point_compute(&w->after, &end);
+    result->derivative_exact &= integration_is_plain(s);
+  }
   return status;
 }

@@ -22,6 +22,14 @@ void form_actuator(linear_form *f, const actuator_slopes *slope, int i) {
   form_add(f, QD_BY_H, 0, slope->h);
 }
 
+void form_tendon_force(linear_form *f, const actuator_part *part, const tendon_row *row) {
+  if (row->actuator >= 0) {
+    form_actuator(f, &part->slope, row->actuator);
+  } else {
+    form_add(f, QD_BY_TENDON_STIFFNESS, row->tendon, part->slope.stiffness);
+  }
+}
+
 void form_force_range(linear_form *f, const actuator_part *part, int i) {
   form_add(f, QD_BY_ACTUATOR_FORCE_RANGE, 2 * i, part->by_lower);
   form_add(f, QD_BY_ACTUATOR_FORCE_RANGE, 2 * i + 1, part->by_upper);
@@ -31,7 +39,8 @@ void form_spring(linear_form *f, const solved_step *s, int j) {
   const qd_model *model = s->model;
   const int joint = model->dof_joint[j];
   const double stiffness = model->parameters.joint_stiffness[joint], delta = s->delta[j];
-  const double rate = damping_rate(s->options);
+  const int early = springs_act_early(model, s->options);
+  const double rate = early ? 0.0 : damping_rate(s->options), moved = early ? 0.0 : delta;
   double row[3];
   int first, count = stiffness > 0.0 ? joint_stretch_row(model, j, s->input->q, row, &first) : 0;
   for (int i = 0; i < count; ++i) {
@@ -39,9 +48,12 @@ void form_spring(linear_form *f, const solved_step *s, int j) {
   }
   form_add(f, QD_BY_JOINT_SPRINGREF, joint, model->dof_q[j] >= 0 ? -stiffness : 0.0);
   if (form_knows(f, QD_BY_JOINT_STIFFNESS)) {
-    form_add(f, QD_BY_JOINT_STIFFNESS, joint, delta + joint_stretch(model, j, s->input->q));
+    form_add(f, QD_BY_JOINT_STIFFNESS, joint, moved + joint_stretch(model, j, s->input->q));
   }
-  form_add(f, QD_BY_JOINT_DAMPING, joint, rate * delta);
+  if (early) {
+    form_add(f, QD_BY_V, j, model->parameters.joint_damping[joint]);
+  }
+  form_add(f, QD_BY_JOINT_DAMPING, joint, early ? s->w->problem.v[j] : rate * delta);
   form_add(f, QD_BY_H, 0, -model->parameters.joint_damping[joint] * rate * rate * delta);
 }
 

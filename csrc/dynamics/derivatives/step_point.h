@@ -24,13 +24,15 @@ typedef struct step_point {
 
 struct qd_workspace;
 
-/* A solved step: its inputs and its delta; the rest is in the workspace. */
+/* A solved step: its inputs and its delta; the rest is in the workspace. If the step has a last
+ * stage (integration.h), its program has another delta than its result. */
 typedef struct solved_step {
   const qd_model *model;
   struct qd_workspace *w;
   const qd_step_options *options;
   const qd_step_input *input;
-  const double *delta; /* (nv) */
+  const double *delta;     /* (nv) */
+  const step_point *point; /* at delta; NULL: that of the workspace */
 } solved_step;
 
 void step_point_lay_out(step_point *point, const qd_model *model, arena *a);
@@ -59,6 +61,11 @@ typedef struct actuator_part {
 actuator_part actuator_part_of(const problem *p, const qd_model *model,
                                const qd_step_options *options, const qd_step_input *input,
                                const double *delta, int actuator);
+
+/* The same for a row of one of the last two kinds: of an actuator, or of springs and dampers. */
+actuator_part tendon_part_of(const problem *p, const qd_model *model,
+                             const qd_step_options *options, const qd_step_input *input,
+                             const double *delta, const tendon_row *row);
 
 /* ---- ball_part.c */
 

@@ -88,7 +88,7 @@ LANES_INLINE void fill_mass_row(problem *p, const qd_model *model, const qd_step
 /* Actuators, springs and dampers of a joint that have no rows. */
 LANES_INLINE void add_springs(problem *p, const qd_model *model, const qd_step_options *o,
                               const island *one, int i, const qd_step_input *input, double rate,
-                              int clamps) {
+                              int clamps, int early) {
   const model_parameters *par = &model->parameters;
   const double *q = input->q;
   const int dof = p->dof_of_variable[one->variable + i], joint = model->dof_joint[dof];
@@ -105,10 +105,11 @@ LANES_INLINE void add_springs(problem *p, const qd_model *model, const qd_step_o
     *b -= is_number ? actuator_clamp(model, actuator[k], force.at_rest) : force.at_rest;
   }
   if (par->joint_stiffness[joint] > 0.0) {
-    *diagonal += par->joint_stiffness[joint];
+    *diagonal += early ? 0.0 : par->joint_stiffness[joint];
     *b += par->joint_stiffness[joint] * joint_stretch(model, dof, q);
   }
-  *diagonal += rate * par->joint_damping[joint];
+  *diagonal += early ? 0.0 : rate * par->joint_damping[joint];
+  *b += early ? par->joint_damping[joint] * p->v[dof] : 0.0;
 }
 
 /* The force of the present velocity, M coasting / h - c; rotors are on the diagonal. */
@@ -138,6 +139,7 @@ LANES_INLINE void fill_cost(problem *p, const qd_model *model, const qd_step_opt
                             const island *one, int padded) {
   const double rate = damping_rate(o);
   const int clamps = o->force_limits && model->bounded_forces > 0, moves = o->dynamic;
+  const int early = springs_act_early(model, o);
   for (int i = 0; i < one->variable_count; ++i) {
     const int dof = p->dof_of_variable[one->variable + i];
     if (padded && dof < 0) {
@@ -147,7 +149,7 @@ LANES_INLINE void fill_cost(problem *p, const qd_model *model, const qd_step_opt
     p->b[one->variable + i] = -force_at_rest(p, model, o, dof);
     fill_mass_row(p, model, o, k, I, one, i);
     const double mass = *cost_entry(one, i, i);
-    add_springs(p, model, o, one, i, input, rate, clamps);
+    add_springs(p, model, o, one, i, input, rate, clamps, early);
     if (moves) {
       p->spring[one->variable + i] = *cost_entry(one, i, i) - mass;
       add_velocity(p, model, one, i, o->h);

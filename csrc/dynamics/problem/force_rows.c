@@ -13,24 +13,18 @@ int problem_clamps_force(const qd_model *model, const qd_step_options *o, int ac
   return o->force_limits && contacts_yield_in_time(o) && actuator_is_bounded(model, actuator);
 }
 
-static double speed_of(const problem *p, const qd_model *model, int actuator) {
-  const int tendon = model->actuator_tendon[actuator];
-  return tendon >= 0 ? tendon_displacement(p, model, tendon, p->v)
-                     : p->v[model->actuator_dof[actuator]];
-}
-
 clamped_force problem_clamped_force(const problem *p, const qd_model *model,
                                     const qd_step_options *o, const qd_step_input *input,
                                     int actuator) {
   const actuator_point at = actuator_point_at(p, model, o, input, actuator);
-  return actuator_force_clamped(model, actuator, &at, speed_of(p, model, actuator));
+  return actuator_force_clamped(model, actuator, &at, actuator_speed(p, model, actuator));
 }
 
 actuator_slopes problem_clamped_slopes(const problem *p, const qd_model *model,
                                        const qd_step_options *o, const qd_step_input *input,
                                        int actuator, double d) {
   const actuator_point at = actuator_point_at(p, model, o, input, actuator);
-  return actuator_slopes_clamped(model, actuator, &at, speed_of(p, model, actuator), d);
+  return actuator_slopes_clamped(model, actuator, &at, actuator_speed(p, model, actuator), d);
 }
 
 /* ---------------------------------------------------------------- rows */

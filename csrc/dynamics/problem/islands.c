@@ -104,7 +104,7 @@ int tendon_row_bound(const qd_model *model, const qd_step_options *o, int tendon
   tendon_actuators(model, tendon, &actuators);
   if (compliant != NULL) {
     *compliant = springs + damper + actuators + (contacts_yield_in_time(o) ? limits + friction : 0);
-    *intervals = friction + damper + (springs == 1) + actuators;
+    *intervals = friction + damper + (springs > 0) + actuators; /* early: one for all springs */
   }
   return limits + springs + damper + friction + actuators;
 }

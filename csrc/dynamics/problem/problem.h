@@ -137,7 +137,8 @@ typedef enum tendon_row_kind {
   TENDON_DAMPER,   /* rate.d = 0, compliant: by h times the force over the damping */
   TENDON_FRICTION, /* rate.d = 0, with a limited force */
   TENDON_ACTUATOR, /* rate.d - F0 / K = 0, compliant, with a limited force: an actuator */
-  TENDON_FORCE     /* rate.d = 0, with a given force: an actuator without stiffness */
+  TENDON_FORCE     /* rate.d = 0, with a given force: an actuator without stiffness, or springs and
+                      dampers that act early */
 } tendon_row_kind;
 
 /* A row along a tendon. The force is sign times its multiplier. */
@@ -147,7 +148,7 @@ typedef struct tendon_row {
   int kind; /* a tendon_row_kind */
   double sign;
   int capped;    /* 1: its offset is the part that a step may undo */
-  int actuator;  /* of the last two kinds */
+  int actuator;  /* of the last two kinds; -1: spring and damper of the tendon */
   double beyond; /* MuJoCo's law: position of a limit beyond its margin, < 0 */
   double weight; /* MuJoCo's law: inverse weight; 0: another law */
   int shares;    /* 1: its weight is multiplied by a share (metric_share.h) */
@@ -289,17 +290,6 @@ static inline double actuator_command(const qd_model *model, const qd_step_optio
   return !contacts_yield_in_time(o) ? u : u < range[0] ? range[0] : u > range[1] ? range[1] : u;
 }
 
-/* State of an actuator: its tendon's length, or q. */
-static inline actuator_point actuator_point_at(const problem *p, const qd_model *model,
-                                               const qd_step_options *o, const qd_step_input *input,
-                                               int actuator) {
-  const int tendon = model->actuator_tendon[actuator];
-  const actuator_point at = {tendon >= 0 ? p->tendons.length[tendon]
-                                         : input->q[model->dof_q[model->actuator_dof[actuator]]],
-                             actuator_command(model, o, input, actuator), damping_rate(o)};
-  return at;
-}
-
 /* rate.d of a tendon */
 static inline double tendon_displacement(const problem *p, const qd_model *model, int tendon,
                                          const double *delta) {
@@ -308,6 +298,27 @@ static inline double tendon_displacement(const problem *p, const qd_model *model
     sum += p->tendons.rate[d] * delta[model->tendon_dof[d]];
   }
   return sum;
+}
+
+/* Speed of an actuator's coordinate under v. */
+static inline double actuator_speed(const problem *p, const qd_model *model, int actuator) {
+  const int tendon = model->actuator_tendon[actuator];
+  return tendon >= 0 ? tendon_displacement(p, model, tendon, p->v)
+                     : p->v[model->actuator_dof[actuator]];
+}
+
+static inline actuator_point actuator_point_at(const problem *p, const qd_model *model,
+                                               const qd_step_options *o, const qd_step_input *input,
+                                               int actuator) {
+  const int tendon = model->actuator_tendon[actuator], early = springs_act_early(model, o);
+  return (actuator_point){
+      .l = tendon >= 0 ? p->tendons.length[tendon]
+                       : input->q[model->dof_q[model->actuator_dof[actuator]]],
+      .u = actuator_command(model, o, input, actuator),
+      .rate = early ? 0.0 : damping_rate(o),
+      .speed = early ? actuator_speed(p, model, actuator) : 0.0,
+      .early = early,
+  };
 }
 
 /* force_rows.c: 1 if MuJoCo's law clamps the actuator's force at the beginning of the step, so its

@@ -121,6 +121,9 @@ static void add_bound(problem *p, const qd_model *model, const qd_step_options *
 static void add_spring(problem *p, const qd_model *model, const qd_step_options *o, island *one,
                        int tendon) {
   const double *rest = model->tendon_rest + 2 * tendon;
+  if (!(model->parameters.tendon_stiffness[tendon] > 0.0)) {
+    return;
+  }
   if (rest[0] == rest[1]) {
     add_bound(p, model, o, one, tendon, TENDON_REST, 1.0, rest[0]);
   } else {
@@ -179,6 +182,24 @@ static void add_damper(problem *p, const qd_model *model, const qd_step_options 
   }
 }
 
+static double early_force(const problem *p, const qd_model *model, int tendon) {
+  const double *rest = model->tendon_rest + 2 * tendon, length = p->tendons.length[tendon];
+  const double off = length < rest[0] ? length - rest[0] : fmax(0.0, length - rest[1]);
+  const double speed = tendon_displacement(p, model, tendon, p->v);
+  return -model->parameters.tendon_stiffness[tendon] * off - model->tendon_damping[tendon] * speed;
+}
+
+/* Springs and dampers with the force of the beginning of the step. */
+static void add_early(problem *p, const qd_model *model, const qd_step_options *o, island *one,
+                      int tendon) {
+  const tendon_row row = {.tendon = tendon, .kind = TENDON_FORCE, .sign = 1.0, .actuator = -1};
+  const double force = early_force(p, model, tendon);
+  const row_law law = {0.0, 0.0, force, force};
+  if (model->parameters.tendon_stiffness[tendon] > 0.0 || model->tendon_damping[tendon] > 0.0) {
+    add_row(p, model, o, one, &row, &law);
+  }
+}
+
 /* F0 - K rate.d = F between the limits: rate.d - F0 / K + F / K = 0; or F0 itself. */
 static void add_actuators(problem *p, const qd_model *model, const qd_step_options *o,
                           const qd_step_input *input, island *one, int tendon) {
@@ -214,10 +235,12 @@ void tendon_rows_assemble(problem *p, const qd_model *model, const qd_step_optio
     if (!list_tendon_tiles(p, model, one, tendon)) {
       continue;
     }
-    if (model->parameters.tendon_stiffness[tendon] > 0.0) {
+    if (springs_act_early(model, o)) {
+      add_early(p, model, o, one, tendon);
+    } else {
       add_spring(p, model, o, one, tendon);
+      add_damper(p, model, o, one, tendon);
     }
-    add_damper(p, model, o, one, tendon);
     add_friction(p, model, o, one, input->q, tendon);
     add_actuators(p, model, o, input, one, tendon);
     if (o->joint_limits) {

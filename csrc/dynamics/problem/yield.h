@@ -69,6 +69,11 @@ static inline int contacts_yield_in_time(const qd_step_options *o) {
   return o->dynamic && o->contacts == QD_CONTACTS_MUJOCO;
 }
 
+/* 1 if springs, dampers and actuators have the force of the beginning of such a step. */
+static inline int springs_act_early(const qd_model *model, const qd_step_options *o) {
+  return contacts_yield_in_time(o) && model->integration != QD_INTEGRATE_LATE;
+}
+
 /* 1 if rows of the pair follow MuJoCo's integrator "discrete". */
 static inline int contact_yield_is_implicit(const qd_model *model, const qd_step_options *o,
                                             int pair) {

@@ -69,6 +69,14 @@ typedef enum qd_reference_kind {
   QD_REFERENCE_IMPLICIT = 2 /* implicit, as in MuJoCo's integrator "discrete" */
 } qd_reference_kind;
 
+/* When springs and dampers act in the second-order step with MuJoCo's contacts. Contact forces are
+ * those of a step without dampers in its metric, if these act early. */
+typedef enum qd_integration {
+  QD_INTEGRATE_LATE = 0,  /* all at the end of the step, as in MuJoCo's integrator "discrete" */
+  QD_INTEGRATE_EULER = 1, /* all at its beginning, but dampers of joints again at its end */
+  QD_INTEGRATE_FAST = 2   /* likewise, with those of tendons and actuators: "implicitfast" */
+} qd_integration;
+
 /* Input of qd_model_create: flat arrays, copied. Body 0 is the world; parents come before children.
  * Joints are listed in q order: sorted by body, and in their order on the body. */
 typedef struct qd_model_spec {
@@ -265,7 +273,8 @@ typedef struct qd_model_spec {
                                    force and moment per unit of force, all in the frame of one body;
                                    reach: a point, the point and the direction of the other body */
 
-  double gravity[3]; /* m/s^2, world */
+  double gravity[3];   /* m/s^2, world */
+  int32_t integration; /* a qd_integration */
 } qd_model_spec;
 
 typedef struct qd_model qd_model;

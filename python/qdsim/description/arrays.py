@@ -37,6 +37,7 @@ def rotation_matrix(quat: Any) -> npt.NDArray[np.float64]:
 
 
 UNLIMITED = (-np.inf, np.inf)
+_INTEGRATION = {"Euler": 1, "implicitfast": 2}  # qd_integration
 _AS_FORCE = (np.inf, -np.inf)  # of actuator_own_range
 _POINT, _WRAP, _SIDE, _PULLEY = range(4)  # of qd_tendon_part
 
@@ -62,6 +63,7 @@ def model_arrays(description: Elements) -> dict[str, Array]:
         "default_q": _floats(description.default_q),
         "reference_q": _floats(description.reference_q),
         "gravity": _floats(description.gravity),
+        "integration": _ints([_INTEGRATION.get(description.contact_solver.integrator, 0)]),
     }
 
 

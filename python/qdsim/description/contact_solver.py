@@ -46,8 +46,9 @@ class ContactSolver:
         cone, impratio: determine the stiffness along the normal and in tangential directions.
         timestep: s; time constants of ``solref`` are at least twice this. None: no such bound (the
             flag refsafe is off).
-        integrator: with "discrete", springs and dampers of ``solref`` are those of the end of a
-            step, and time constants have no bound.
+        integrator: with "discrete", springs and dampers, also those of ``solref``, act at the end
+            of a step, and time constants have no bound; with "Euler" and "implicitfast", at its
+            beginning (``DynamicOptions.contacts``).
     """
 
     cone: Cone = "pyramidal"

@@ -162,10 +162,15 @@ class _Reader(Reading):
 
     def _check_solver(self) -> None:
         """Record settings of MuJoCo's solver that steps by its law do not reproduce."""
-        option = self.m.opt
+        option, integrator = self.m.opt, INTEGRATORS[self.m.opt.integrator]
+        undamped = self.disabled("eulerdamp") and not self.disabled("damper")
         for is_on, text in (
             (option.noslip_iterations > 0, "option noslip_iterations"),
-            (INTEGRATORS[option.integrator] == "RK4", "integrator 'RK4'"),
+            (integrator in ("RK4", "implicit"), f"integrator {integrator!r}"),
+            (
+                integrator == "Euler" and undamped and bool(np.any(self.m.dof_damping)),
+                "flag eulerdamp, of the integrator 'Euler'",
+            ),
             (option.enableflags & _DIAGEXACT, "flag diagexact"),
         ):
             if is_on:

@@ -37,15 +37,16 @@ static void push_spatial_tendon(double change[3], const pushforward *p, int tend
 }
 
 /* Its row, and the change of a force that is not in a row. */
-static void push_tendon_actuator(const pushforward *p, const tendon_row *row,
-                                 const double change[2]) {
-  const int i = row->actuator;
+static void push_tendon_force(const pushforward *p, const tendon_row *row, const double change[3]) {
   const actuator_part part =
-      actuator_part_of(&p->s->w->problem, p->s->model, p->s->options, p->s->input, p->s->delta, i);
-  const double by_coordinate = force_change(p, &part.slope, i, change[0]);
+      tendon_part_of(&p->s->w->problem, p->s->model, p->s->options, p->s->input, p->s->delta, row);
   const int has_row = part.row >= 0;
-  linear_form range = along(p);
-  form_force_range(&range, &part, i);
+  linear_form own = along(p), range = along(p);
+  form_tendon_force(&own, &part, row);
+  const double by_coordinate = part.slope.l * change[0] + part.slope.speed * change[2] + own.change;
+  if (row->actuator >= 0) {
+    form_force_range(&range, &part, row->actuator);
+  }
   p->w[row->row * p->stride] = change[1] + (has_row ? part.per_row * by_coordinate : 0.0);
   p->d->tendon_change[row->tendon] += range.change + (has_row ? 0.0 : by_coordinate);
 }
@@ -94,7 +95,7 @@ void push_tendons(const pushforward *p) {
       const tendon_row *at = program->tendon_row + row;
       double by[3];
       if (at->kind >= TENDON_ACTUATOR) {
-        push_tendon_actuator(p, at, change);
+        push_tendon_force(p, at, change);
         continue;
       }
       linear_form own = along(p);

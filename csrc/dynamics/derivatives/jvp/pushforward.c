@@ -114,7 +114,8 @@ void pushforward_compute(const solved_step *s, const double *const tangent[QD_AR
   const qd_model *model = s->model;
   const problem *program = &s->w->problem;
   differential *d = &s->w->differential;
-  const pushforward p = {s, d, &s->w->point, tangent, w, e, stride};
+  const step_point *point = s->point != NULL ? s->point : &s->w->point;
+  const pushforward p = {s, d, point, tangent, w, e, stride};
   if (tangent[QD_BY_Q] != NULL || tangent[QD_BY_MOCAP] != NULL) {
     differential_need_poses(s);
   }

@@ -30,7 +30,8 @@ static void pull_body_parameters(const pullback *p, int b, const double com[3],
     vec3_axpy(on_com, 1.0, part);
   }
   if (p->gradient[QD_BY_BODY_COM] != NULL) {
-    mat3_tmul_vec(p->gradient[QD_BY_BODY_COM] + 3 * b, R, on_com);
+    mat3_tmul_vec(part, R, on_com);
+    vec3_axpy(p->gradient[QD_BY_BODY_COM] + 3 * b, 1.0, part);
   }
 }
 
@@ -62,8 +63,9 @@ void pull_body(const pullback *p, int b) {
   pull_body_parameters(p, b, com, applied);
   if (p->gradient[QD_BY_WRENCH] != NULL) {
     double *out = p->gradient[QD_BY_WRENCH] + QD_WRENCH * b;
-    screw_point_velocity(out, d->by_z.body + b, com);
-    vec3_copy(out + 3, d->by_z.body[b].w);
+    screw_point_velocity(force, d->by_z.body + b, com);
+    vec3_axpy(out, 1.0, force);
+    vec3_axpy(out + 3, 1.0, d->by_z.body[b].w);
   }
   if (!p->bodies_move) {
     return;

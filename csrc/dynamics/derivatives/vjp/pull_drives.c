@@ -6,8 +6,8 @@ double actuator_cotangent(const pullback *p, const actuator_part *part, double z
 }
 
 static actuator_part tendon_part(const pullback *p, const tendon_row *row) {
-  return actuator_part_of(&p->s->w->problem, p->s->model, p->s->options, p->s->input, p->s->delta,
-                          row->actuator);
+  return tendon_part_of(&p->s->w->problem, p->s->model, p->s->options, p->s->input, p->s->delta,
+                        row);
 }
 
 static double tendon_cotangent(const pullback *p, const tendon_row *row) {
@@ -22,8 +22,10 @@ void pull_tendon_parameters(const pullback *p) {
       const actuator_part part = tendon_part(p, row);
       const double z = tendon_cotangent(p, row);
       linear_form own = weighed(p, actuator_cotangent(p, &part, z)), range = weighed(p, z);
-      form_actuator(&own, &part.slope, row->actuator);
-      form_force_range(&range, &part, row->actuator);
+      form_tendon_force(&own, &part, row);
+      if (row->actuator >= 0) {
+        form_force_range(&range, &part, row->actuator);
+      }
     } else {
       double by[3];
       linear_form own = weighed(p, p->mu[row->row * p->stride]);
@@ -162,7 +164,9 @@ static void pull_tendon_row(const pullback *p, const tendon_row *row, double cot
   cotangent[1] += row->sign * mu;
   if (row->kind >= TENDON_ACTUATOR) {
     const actuator_part part = tendon_part(p, row);
-    cotangent[0] += actuator_cotangent(p, &part, tendon_cotangent(p, row)) * part.slope.l;
+    const double own = actuator_cotangent(p, &part, tendon_cotangent(p, row));
+    cotangent[0] += own * part.slope.l;
+    cotangent[2] += own * part.slope.speed;
     return;
   }
   problem_tendon_change(by, program, p->s->model, p->s->options, row);

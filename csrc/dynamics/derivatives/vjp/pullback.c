@@ -39,9 +39,10 @@ static void pull_mocap(const pullback *p) {
   for (int i = 0; i < model->mocap_count; ++i) {
     const int body = model->mocap_body[i];
     const wrench *W = p->d->pose + body;
-    double *out = p->gradient[QD_BY_MOCAP] + 6 * i;
-    vec3_copy(out, W->f);
-    vec3_cross(out + 3, W->f, p->s->w->kinematics.body_pos + 3 * body);
+    double *out = p->gradient[QD_BY_MOCAP] + 6 * i, turned[3];
+    vec3_axpy(out, 1.0, W->f);
+    vec3_cross(turned, W->f, p->s->w->kinematics.body_pos + 3 * body);
+    vec3_axpy(out + 3, 1.0, turned);
     vec3_axpy(out + 3, 1.0, W->m);
   }
 }
@@ -165,7 +166,7 @@ static void pull_rows_of_joints(const pullback *p) {
 static void pull_joints(const pullback *p) {
   for (int j = 0; j < p->s->model->nv; ++j) {
     if (p->gradient[QD_BY_TAU] != NULL) {
-      p->gradient[QD_BY_TAU][j] = p->d->z[j];
+      p->gradient[QD_BY_TAU][j] += p->d->z[j];
     }
     linear_form spring = weighed(p, -p->d->z[j]);
     form_spring(&spring, p->s, j);
@@ -255,23 +256,28 @@ static void gather(const pullback *p) {
   }
 }
 
-void pullback_compute(const solved_step *s, const double *mu, const double *nu, int stride,
-                      double *const wanted[QD_ARGUMENT_COUNT]) {
+void pullback_clear(const qd_model *model, double *const gradient[QD_ARGUMENT_COUNT]) {
+  for (int i = 0; i < QD_ARGUMENT_COUNT; ++i) {
+    if (gradient[i] != NULL) {
+      memset(gradient[i], 0, (size_t)qd_argument_size(model, i) * sizeof(double));
+    }
+  }
+}
+
+void pullback_add(const solved_step *s, const double *mu, const double *nu, int stride,
+                  double *const wanted[QD_ARGUMENT_COUNT]) {
   differential *d = &s->w->differential;
+  const step_point *point = s->point != NULL ? s->point : &s->w->point;
   double *gradient[QD_ARGUMENT_COUNT];
   memcpy(gradient, wanted, sizeof gradient);
   if (gradient[QD_BY_MOCAP] != NULL && gradient[QD_BY_Q] == NULL) {
     gradient[QD_BY_Q] = d->by_q; /* both come from the same sweep */
+    memset(d->by_q, 0, (size_t)s->model->nv * sizeof *d->by_q);
   }
   const int bodies_move = gradient[QD_BY_Q] != NULL || gradient[QD_BY_V] != NULL ||
                           gradient[QD_BY_H] != NULL ||
                           (s->options->dynamic && masses_wanted(gradient));
-  const pullback p = {s, d, &s->w->point, mu, nu, stride, gradient, bodies_move};
-  for (int i = 0; i < QD_ARGUMENT_COUNT; ++i) {
-    if (gradient[i] != NULL) {
-      memset(gradient[i], 0, (size_t)qd_argument_size(s->model, i) * sizeof(double));
-    }
-  }
+  const pullback p = {s, d, point, mu, nu, stride, gradient, bodies_move};
   need_geometry(&p);
   begin_bodies(&p);
   for (int i = 0; i < s->w->collision.count; ++i) {
