@@ -9,7 +9,7 @@ from mass_matrix import mass_matrix
 
 import qdsim
 from qdsim import planning
-from qdsim.planning.execution.grip import Grip, GripOptions
+from qdsim.planning.grasps.grip import Grip, GripOptions
 
 SHAPES = ("box", "cylinder", "sphere", "mesh")
 H = 0.1

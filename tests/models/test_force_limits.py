@@ -462,7 +462,7 @@ def test_a_plan_with_two_arms_pulls_with_what_they_have() -> None:
 
 def test_grips_ask_for_no_more_than_the_limits() -> None:
     """A gripper told to hold a box that is heavier than its fingers can: its commands stay in their reach."""
-    from qdsim.planning.execution.grip import Grip
+    from qdsim.planning.grasps.grip import Grip
 
     model = qdsim.load(
         """<mujoco><worldbody>

@@ -13,13 +13,13 @@ from test_transfer import table_task
 import qdsim
 from qdsim import planning
 from qdsim.array_type import Array
-from qdsim.planning.execution.grip import Grip, GripOptions
 from qdsim.planning.execution.loops.hand import Hand
 from qdsim.planning.execution.loops.loop import Commands, Record
 from qdsim.planning.execution.plant import Plant, second_order
 from qdsim.planning.execution.schedule import Schedule
 from qdsim.planning.execution.simulators import contacts_of
 from qdsim.planning.execution.strokes import Stroke, StrokePlanner
+from qdsim.planning.grasps.grip import Grip, GripOptions
 from qdsim.planning.plans.trials import SETTLE
 
 QUICK = planning.TransferOptions(timestep=2e-3, control_period=0.02)

@@ -11,7 +11,6 @@ from qdsim.planning.drawing import pictures as pictures
 from qdsim.planning.execution.executor import Executor
 from qdsim.planning.execution.executor_options import ExecutorOptions
 from qdsim.planning.execution.executor_report import EdgeReport, ExecutorReport, ExecutorState
-from qdsim.planning.execution.grip import Grip, GripOptions, GripStep
 from qdsim.planning.execution.loops.stabilizer import Stabilizer
 from qdsim.planning.execution.pacing import paced
 from qdsim.planning.execution.robot import Robot
@@ -34,6 +33,7 @@ from qdsim.planning.grasps.equilibrium import (
     force_closure,
     holding_command,
 )
+from qdsim.planning.grasps.grip import Grip, GripOptions, GripStep
 from qdsim.planning.grasps.inverse_kinematics import PointReach, reach_point
 from qdsim.planning.grasps.resting import drop, is_stable
 from qdsim.planning.grasps.samplers import (

@@ -11,7 +11,6 @@ import numpy as np
 
 from qdsim.array_type import Array
 from qdsim.planning.execution.executor_options import ExecutorOptions
-from qdsim.planning.execution.grip import MOVING, Grip, GripOptions
 from qdsim.planning.execution.loops.follower import (
     PRESS_ON_A_PLANE,
     follow_options,
@@ -32,7 +31,7 @@ from qdsim.planning.execution.loops.steering import (
 )
 from qdsim.planning.execution.loops.track import Track
 from qdsim.planning.execution.world import World
-from qdsim.planning.grasps.samplers.touching import tip_bodies
+from qdsim.planning.grasps.grip import MOVING, Grip, GripOptions, can_hold
 from qdsim.planning.plans.plan import Plan
 from qdsim.planning.task.robot import lies_on_a_plane, object_weight
 from qdsim.planning.task.sampling_options import SamplingOptions
@@ -215,14 +214,6 @@ class Controllers:
             self.task, given, self._given.seed, model=self._model, guide=guide, hold=False
         )
         return Sampled(loop)
-
-
-def can_hold(task: Task, grip: Grip) -> bool:
-    """Return whether enough fingers can touch a free object to hold it."""
-    if task.space.rotation.all():
-        return False
-    tips = len(tip_bodies(task.model, task.object))
-    return min(tips, grip.available) >= 2 and grip.available >= grip.fingers
 
 
 def _name(one: object) -> str:

@@ -14,31 +14,27 @@ from collections.abc import Callable
 
 import numpy as np
 
-from qdsim._core import SolverError
 from qdsim.arguments import fields, former, generator_of, instance, integer
 from qdsim.array_type import Array
-from qdsim.planning.execution.grip import MOVING, Grip, GripOptions
 from qdsim.planning.execution.loops.hand import LEAVING
+from qdsim.planning.grasps.carried import Carried, grip_of_steps, unloaded
+from qdsim.planning.grasps.grip import GripOptions
 from qdsim.planning.grasps.samplers.touching import TRIES
 from qdsim.planning.motion.motion import MotionError, connect
 from qdsim.planning.plans.plan import Plan, plan_for
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.task.robot import TOUCHING
 from qdsim.planning.task.task import Task
-from qdsim.step import step
 
-__all__ = ["FORESEEN", "GAINED", "GaitOptions", "Stroke", "StrokePlanner", "gait"]
+__all__ = ["FORESEEN", "GaitOptions", "Stroke", "StrokePlanner", "gait"]
 
 _PARTS = 4
 """Resolution, as parts of a stroke, of the search for the longest part after which the fingers can leave."""
 
-_CLOSING, _DOWN = 3, 8
-"""Number of steps of the model before a stroke's motion, and after it."""
+_DOWN = 8
+"""Number of steps of the model after a stroke's motion."""
 FORESEEN = dataclasses.replace(LEAVING, time_limit=0.3)
 """Settings for testing whether motions between grasps exist, with a shorter time limit than that of the execution."""
-
-GAINED = 0.3
-"""Share of the requested motion that a step has to achieve; below it, fingers slip or the object is stuck."""
 
 
 @former(
@@ -107,7 +103,7 @@ class StrokePlanner:
         options: GaitOptions | None = None,
         rng: int | np.random.Generator = 0,
         *,
-        load: Callable[[Array], Array | None] = lambda way: None,
+        load: Callable[[Array], Array | None] = unloaded,
     ) -> None:
         instance("task", task, Task)
         instance("options", options, GaitOptions, or_none=True)
@@ -115,12 +111,7 @@ class StrokePlanner:
             raise ValueError("task: strokes need a sampler of grasps")
         task = task.without_pace()
         self.task, self.options = task, options or GaitOptions()
-        grip = self.options.grip
-        # A step moves the object as far as fingers can follow. It is halved if straight motions of the fingers do
-        # not succeed, because an almost stretched finger bends by a large angle for a small displacement.
-        self._stride = grip.near / MOVING
-        grip = grip.asked_every(self._stride)
-        self.grip = Grip(task.model, task.object, task.length, grip, task.command_bounds)
+        self.grip = grip_of_steps(task, self.options.grip)
         self.rng, self._load = generator_of(rng), load
 
     def distance(self, q: Array, goal: Array | None = None) -> float:
@@ -174,49 +165,15 @@ class StrokePlanner:
         up = self.grip.upwards(q, lift) if lift > 0.0 else None
         aim = task.goals.nearest(q)
         aim = aim if up is None else task.with_object(aim, up)
-        path, inputs = [np.array(q)], []
-
-        def go(displacement: Array, lean: bool) -> bool:
-            load, q = self._load(displacement), path[-1]
-            lean = lean and self.grip.leans(task.with_object(q, displacement))
-            made = self.grip.command(q, displacement, lean=lean, load=load)
-            if not self.grip.holds(made):
-                return False
-            try:
-                path.append(np.array(step(task.model, q, made.u, task.options).q_next))
-            except SolverError:
-                return False
-            inputs.append(made.u)
-            return True
-
-        still = np.zeros(task.space.size)
-        # the fingers approach the object, and press
-        for _ in range(_CLOSING):
-            if not go(still, True):
-                break
-        room = max(0.8 * task.position_tolerance, task.space.errors(path[-1], aim)[0] + 1e-3)
-        scale = task.space.scale(task.length)
-        stride, line = self._stride, task.space.difference(aim, path[-1])
-        while len(inputs) < self.options.steps and MOVING * stride > 0.25 * TOUCHING:
-            left, count = self.distance(path[-1], aim), len(inputs)
-            if left < TOUCHING:
-                break
-            way = self.grip.towards(path[-1], aim, stride, line)
-            asked = float(np.linalg.norm(way * scale))
-            good = go(way, up is None) and self._has_gone(
-                path[-1], aim, left - GAINED * asked, room
-            )
-            if not good:
-                del path[count + 1 :], inputs[count:]
-                stride *= 0.5
+        carried = Carried(task, self.grip, task.options, q, self._load)
+        carried.press(lean=True)
+        carried.move(aim, up is None, self.options.steps)
         if up is not None:
-            self._land(path, go)
+            self._land(carried)
+        path, count = carried.path, len(carried.inputs)
         gain = self.distance(q) - self.distance(path[-1])
-        count = len(inputs)
-        segment = Segment(
-            np.array(inputs).reshape(count, task.model.nu), np.array(path), np.array([count])
-        )
-        return Stroke(segment, gain)
+        inputs = np.array(carried.inputs).reshape(count, task.model.nu)
+        return Stroke(Segment(inputs, np.array(path), np.array([count])), gain)
 
     def that_can_be_left(self, stroke: Stroke) -> Stroke | None:
         """Return the longest part of a stroke from whose end the fingers can reach another grasp; None if
@@ -254,24 +211,18 @@ class StrokePlanner:
                 return True  # unknown without OMPL
         return False
 
-    def _has_gone(self, q: Array, aim: Array, most: float, room: float) -> bool:
-        """Return whether the fingers hold the object, and a step of a stroke has brought it near enough to its aim."""
-        held = self.grip.touching(q) >= self.grip.fingers
-        near = self.task.space.errors(q, aim)[0] <= room
-        return held and near and self.distance(q, aim) <= most
-
-    def _land(self, path: list[Array], go: Callable[[Array, bool], bool]) -> None:
+    def _land(self, carried: Carried) -> None:
         """Move the object to the goal if its rotation is nearly right, or else down to its support."""
         task = self.task
-        at_goal = task.errors(path[-1])[1] < 0.5 * task.rotation_tolerance
+        at_goal = task.errors(carried.path[-1])[1] < 0.5 * task.rotation_tolerance
         for _ in range(_DOWN):
-            q = path[-1]
+            q = carried.path[-1]
             way = (
-                self.grip.towards(q, task.goals.nearest(q), self._stride)
+                self.grip.towards(q, task.goals.nearest(q), carried.stride)
                 if at_goal
                 else self.grip.downwards(q)
             )
-            if float(np.linalg.norm(way * task.space.scale(task.length))) < 1e-4 or not go(
+            if float(np.linalg.norm(way * task.space.scale(task.length))) < 1e-4 or not carried.go(
                 way, True
             ):
                 return

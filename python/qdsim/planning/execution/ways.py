@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from qdsim.planning.execution.execution import Execution
-from qdsim.planning.execution.grip import Grip
 from qdsim.planning.execution.loops.follower import SOFT, follower_of
 from qdsim.planning.execution.loops.hand import Hand
 from qdsim.planning.execution.loops.stabilizer import Stabilizer
 from qdsim.planning.execution.loops.steering import Following, Given, Planned
 from qdsim.planning.execution.strokes import GaitOptions
+from qdsim.planning.grasps.grip import Grip
 from qdsim.planning.task.task import Task
 from qdsim.planning.task.transfer_options import TransferOptions
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from qdsim.array_type import Array
-from qdsim.planning.execution.grip import LANDING, RATE, SURE, Grip, GripStep
 from qdsim.planning.execution.loops.loop import FAULTS, Commands, Outcome, Record, World
 from qdsim.planning.execution.schedule import Schedule
+from qdsim.planning.grasps.grip import LANDING, RATE, SURE, Grip, GripStep
 from qdsim.planning.grasps.placing import placed
 from qdsim.planning.grasps.resting import FALL, STILL_POSITION, STILL_ROTATION
 from qdsim.planning.grasps.samplers.touching import TRIES

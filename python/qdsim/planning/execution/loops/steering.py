@@ -12,10 +12,10 @@ import numpy as np
 from qdsim._core import SolverError
 from qdsim.arguments import reals
 from qdsim.array_type import Array
-from qdsim.planning.execution.grip import Grip
 from qdsim.planning.execution.loops.follower import Follower
 from qdsim.planning.execution.loops.loop import World
 from qdsim.planning.execution.loops.track import Track
+from qdsim.planning.grasps.grip import Grip
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.mpc import Mpc
 from qdsim.planning.tracking.predictors import QuasiDynamicModel

@@ -28,7 +28,7 @@ from qdsim.cone import solve_cone_program
 from qdsim.model import Model
 from qdsim.planning.grasps.equilibrium import contact_rows, generalised_load
 from qdsim.planning.grasps.samplers.carrying import PRESSING
-from qdsim.planning.grasps.samplers.touching import sides
+from qdsim.planning.grasps.samplers.touching import sides, tip_bodies
 from qdsim.planning.task.drives import lengths, shares
 from qdsim.planning.task.followers import folded
 from qdsim.planning.task.least_squares import least_squares_in_box, room
@@ -41,8 +41,9 @@ from qdsim.planning.task.robot import (
     object_weight,
 )
 from qdsim.planning.task.space import ObjectSpace
+from qdsim.planning.task.task import Task
 
-__all__ = ["LANDING", "MOVING", "RATE", "SURE", "Grip", "GripOptions", "GripStep"]
+__all__ = ["LANDING", "MOVING", "RATE", "SURE", "Grip", "GripOptions", "GripStep", "can_hold"]
 
 FINGERS = 3
 """Default number of fingers that have to touch an object to hold it."""
@@ -463,6 +464,14 @@ class Grip:
         pull = -Ja.T
         rows = np.vstack((pull[has_low], -pull[has_high]))
         return rows, np.concatenate((-low[has_low], high[has_high]))
+
+
+def can_hold(task: Task, grip: Grip) -> bool:
+    """Return whether enough fingers can touch a free object to hold it."""
+    if task.space.rotation.all():
+        return False
+    tips = len(tip_bodies(task.model, task.object))
+    return min(tips, grip.available) >= 2 and grip.available >= grip.fingers
 
 
 def _at_most(way: Array, length: float) -> Array:
