@@ -25,6 +25,7 @@ from qdsim.planning.plans.trials import Trials
 from qdsim.planning.search.bearable import Bearable, before
 from qdsim.planning.search.drawn import grasping_tasks
 from qdsim.planning.search.guide import guide
+from qdsim.planning.search.lifts import Lifts
 from qdsim.planning.search.path import EdgeKind, step_options
 from qdsim.planning.search.restarts import idle_iterations, is_stale
 from qdsim.planning.search.tree import LocalModel, Tree
@@ -142,23 +143,13 @@ class _Search:
         self._resting: dict[int, bool] = {}
         self.chained = options.strategy == "chain"
         self.falls = hangs(task.model, task.start, task.object)
-        self.landing = self._landing()
+        self.lifts = Lifts(task, options, self.step_options, self.falls)
+        self.landing = self.lifts.below
         self.guide = (
             guide(task, np.random.default_rng(0)) if self.chained and not self.falls else None
         )
         self.ramp = np.arange(1, options.sub_steps + 1)[:, None] / options.sub_steps
         self.threads = thread_count(None)
-
-    def _landing(self) -> Array | None:
-        """Return the pose in which the object would come to rest if it fell from a goal in the air.
-
-        The last grasp may have to be taken there. None if this does not apply.
-        """
-        task = self.task
-        lifts = self.chained and self.falls and self.options.require_static_regrasps
-        if not lifts or task.sampler is None or self._is_stable(task.aim):
-            return None
-        return landing(task.model, task.aim, task.object, self.step_options)
 
     def grow(self, progress: bool, checkpoint: str | os.PathLike[str] | None, pause: float) -> None:
         tree, options = self.tree, self.options
@@ -181,7 +172,7 @@ class _Search:
                 except SolverError:  # in the smoothed model of a new node
                     tree.failures += 1
                 tree.seconds = time.perf_counter() - begin
-                rows.append(self._record(iteration))
+                rows.append(tree.record(iteration, self.regrasps))
                 update(tree.count, away(*tree.errors[tree.best_node].tolist()))
                 if checkpoint is not None and time.perf_counter() - saved >= pause:
                     self._save(checkpoint, rows)
@@ -207,21 +198,6 @@ class _Search:
                 f"{error}"
             ) from None
         self.tree = tree
-
-    def _record(self, iteration: int) -> tuple[int, int, int, int, float, float, float, float]:
-        tree = self.tree
-        best = tree.best_node
-        shift, turn = tree.errors[best]
-        return (
-            iteration,
-            tree.count,
-            tree.steps,
-            self.regrasps,
-            tree.distance[best],
-            shift,
-            turn,
-            tree.seconds,
-        )
 
     regrasps = 0
 
@@ -270,11 +246,32 @@ class _Search:
         node = next((n for n in nodes if self._rests(n)), None)
         if node is None:
             return
+        if self._carry(node):
+            return
         fresh = self._regrasp(node, self.task.goals)
         if fresh is None:
             tree.mark_stuck(node)
         elif not self._ended():
             self._push(fresh, self.task.goals)
+
+    def _carry(self, node: int) -> bool:
+        """Take a grasp in which the fingers carry the object straight to the goal; return whether one is found."""
+        tree, settled = self.tree, self._free(node)
+        if settled is None:
+            return False
+        q = tree.q[settled]
+        for grasp, motion in self.lifts.motions(self.grasping, q, _DRAWS, self.rng):
+            tree.steps += len(motion[0])
+            edge = self.bearable(*motion)
+            if edge is None or not self.task.reached(edge[1][-1]):
+                continue
+            local = tree.local_model(grasp)
+            if self._is_certain(grasp, local.command, edge) and self._gets_to(q, grasp):
+                fresh = self._grasped(settled, _Grasp(grasp, local))
+                if not tree.full:
+                    tree.add(edge[1][-1], fresh, EdgeKind.PUSH, *edge)
+                return True
+        return False
 
     def _push(self, node: int, subgoal: Target) -> tuple[int, bool]:
         """Push as long as the object comes nearer to the subgoal.

@@ -234,6 +234,15 @@ class Tree:
         """
         return self._nearest(self._distances(subgoal, self.first))
 
+    def record(
+        self, iteration: int, regrasps: int
+    ) -> tuple[int, int, int, int, float, float, float, float]:
+        """Return the row of :attr:`records` of an iteration, given the number of regrasps so far."""
+        best = self.best_node
+        shift, turn = self.errors[best]
+        measured = self._distance[best], shift, turn, self.seconds
+        return iteration, self.count, self.steps, regrasps, *measured
+
     def restart(self) -> None:
         """Add a new root at the start; the old nodes are kept but not extended."""
         self.add(self.task.start, -1, EdgeKind.ROOT, None, None, self.local(0))
