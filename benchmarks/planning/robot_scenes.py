@@ -18,17 +18,18 @@ ROBOT_GOALS = {
 }
 """The object of each, and a goal as ``qdsim plan --goal`` takes it."""
 
+FRICTION = [1.0, 0.005, 0.0001]
 ALL = "panda_description/urdf/panda.urdf"
-HANDLE = '<geom type="box" size=".015 .006 .03" pos=".055 0 0" mass=".03" friction="1 .005 .0001"/>'
+HANDLE = {"size": [0.015, 0.006, 0.03], "pos": [0.055, 0.0, 0.0], "mass": 0.03}
 
 
 class _Robot(NamedTuple):
     file: str
     start: dict[str, float]  # joints that do not begin at zero
     follows: str  # a joint that a constraint moves
-    place: str  # of the object
-    cylinder: tuple[str, float]  # its radius and half its height; mass
-    more: str = ""
+    place: list[float]  # of the object
+    cylinder: tuple[list[float], float]  # its radius and half its height, m; its mass, kg
+    handle: bool = False
 
 
 ROBOTS = {
@@ -41,24 +42,24 @@ ROBOTS = {
             "wrist_2_joint": -1.57,
         },
         "",
-        ".45 .1 .0601",
-        (".033 .06", 0.35),
+        [0.45, 0.1, 0.0601],
+        ([0.033, 0.06, 0.0], 0.35),
     ),
     "xarm_mug": _Robot(
         "xarm_description/urdf/xarm7.urdf",
         {"joint2": -0.3, "joint4": 1.2, "joint6": 1.5},
         "",
-        ".45 0 .0501",
-        (".04 .05", 0.3),
-        HANDLE,
+        [0.45, 0.0, 0.0501],
+        ([0.04, 0.05, 0.0], 0.3),
+        True,
     ),
     "panda_tin": _Robot(
         ALL,
         {"panda_joint4": -1.8, "panda_joint6": 1.8, "panda_joint7": 0.78}
         | {"panda_finger_joint1": 0.03, "panda_finger_joint2": 0.03},
         "panda_finger_joint2",
-        ".5 0 .0501",
-        (".04 .05", 0.3),
+        [0.5, 0.0, 0.0501],
+        ([0.04, 0.05, 0.0], 0.3),
     ),
 }
 
@@ -87,13 +88,14 @@ def _scene(folder: Path, robot: _Robot) -> str:
             spec.add_actuator(name=joint.name, target=joint.name, trntype=kind).set_to_position(
                 kp=300.0
             )
-    size, mass = robot.cylinder
-    spec.attach(
-        mujoco.MjSpec.from_string(f"""<mujoco><worldbody>
-<geom type="plane" size="3 3 .1" friction="1 .005 .0001"/><body name="thing" pos="{robot.place}"><freejoint name="thing"/>
-<geom type="cylinder" size="{size}" mass="{mass}" friction="1 .005 .0001"/>{robot.more}</body></worldbody></mujoco>"""),
-        frame=spec.worldbody.add_frame(),
-    )
+    world, (size, mass) = spec.worldbody, robot.cylinder
+    world.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[3.0, 3.0, 0.1], friction=FRICTION)
+    thing = world.add_body(name="thing", pos=robot.place)
+    thing.add_freejoint(name="thing")
+    cylinder = mujoco.mjtGeom.mjGEOM_CYLINDER
+    thing.add_geom(type=cylinder, size=size, mass=mass, friction=FRICTION)
+    if robot.handle:
+        thing.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, friction=FRICTION, **HANDLE)
     model = spec.compile()
     q = model.qpos0.copy()
     for name, value in robot.start.items():
