@@ -50,7 +50,7 @@ def fingers_around_a_cube(height: float) -> planning.Task:
         goal=goal,
         object="cube",
         lower=np.array([-0.05, -0.05, 0.0, -0.3, -0.3, -0.3]),
-        upper=np.array([0.05, 0.05, 0.1, 0.3, 0.3, 0.3]),
+        upper=np.array([0.05, 0.05, height + 0.05, 0.3, 0.3, 0.3]),
         position_tolerance=5e-3,
         rotation_tolerance=0.05,
         sampler=planning.SurfaceSampler("cube"),
@@ -126,3 +126,14 @@ def test_what_fingers_do_not_hold_is_not_carried() -> None:
     gone = grasp.copy()
     gone[task.model.slice_q("0u")] = -1.0
     assert carried(task, grip, task.options, gone) is None
+
+
+def test_a_lift_that_does_not_arrive_gains_nothing() -> None:
+    """The goal is out of reach: fingers lift the cube and have to set it down where it was. Strokes were taken to gain
+    what they lift, and the same few millimetres were lifted again and again."""
+    planner = planning.StrokePlanner(fingers_around_a_cube(0.3), rng=0)
+    grasp = planner.task.grasp(planner.task.start, planner.rng)
+    assert grasp is not None
+    stroke = planner.stroke(grasp, 0.0)
+    lifted = planner.distance(grasp) - planner.distance(stroke.segment.end)
+    assert lifted > 0.02 and abs(stroke.gain) < 2e-3

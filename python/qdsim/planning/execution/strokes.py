@@ -19,6 +19,7 @@ from qdsim.array_type import Array
 from qdsim.planning.execution.loops.hand import LEAVING
 from qdsim.planning.grasps.carried import Carried, grip_of_steps, unloaded
 from qdsim.planning.grasps.grip import GripOptions
+from qdsim.planning.grasps.resting import is_stable, landing
 from qdsim.planning.grasps.samplers.touching import TRIES
 from qdsim.planning.motion.motion import MotionError, connect
 from qdsim.planning.plans.plan import Plan, plan_for
@@ -74,7 +75,8 @@ class Stroke:
     Attributes:
         segment: The commands of the grip and the resulting configurations in the model.
         gain: Distance by which the object comes nearer to the goal, m; rotations are multiplied by
-            the task's length.
+            the task's length. Where a stroke ends in the air, short of the goal, the object is set
+            down again, and its pose after that counts.
     """
 
     segment: Segment
@@ -112,6 +114,7 @@ class StrokePlanner:
         task = task.without_pace()
         self.task, self.options = task, options or GaitOptions()
         self.grip = grip_of_steps(task, self.options.grip)
+        self._hangs = not is_stable(task.model, task.aim, task.object, task.options)
         self.rng, self._load = generator_of(rng), load
 
     def distance(self, q: Array, goal: Array | None = None) -> float:
@@ -171,7 +174,7 @@ class StrokePlanner:
         if up is not None:
             self._land(carried)
         path, count = carried.path, len(carried.inputs)
-        gain = self.distance(q) - self.distance(path[-1])
+        gain = self._gain(q, path[-1])
         inputs = np.array(carried.inputs).reshape(count, task.model.nu)
         return Stroke(Segment(inputs, np.array(path), np.array([count])), gain)
 
@@ -193,9 +196,19 @@ class StrokePlanner:
             good, bad = (k, bad) if there or self._leaves(path[k]) else (good, k)
         if good == 0:
             return None
-        gain = self.distance(path[0]) - self.distance(path[good])
+        gain = self._gain(path[0], path[good])
         part = Segment(inputs[:good], path[: good + 1], np.array([good]))
         return stroke if good == len(inputs) else Stroke(part, gain)
+
+    def _gain(self, before: Array, after: Array) -> float:
+        """Return by how much the object comes nearer to its goal, m, once it is set down.
+
+        Below a goal in the air the object does not stay, and the next stroke begins where it comes to rest.
+        """
+        task, rest = self.task, None
+        if self._hangs and not task.reached(after):
+            rest = landing(task.model, after, task.object, task.options)
+        return self.distance(before) - self.distance(after if rest is None else rest)
 
     def _leaves(self, q: Array) -> bool:
         """Return whether the robot can move to one of several newly drawn grasps."""
