@@ -151,3 +151,49 @@ def test_random_ways_are_no_longer_than_asked_and_within_bounds() -> None:
         assert np.linalg.norm(ways, axis=1).max() <= 0.2 + 1e-12
         assert np.abs(ways[:, 0]).max() <= 0.05
     assert ways[:, 1].mean() > 0.05  # scattered around the given direction
+
+
+# A fork whose two prongs are at their limits, 1 mm deep in a box of 6 cm between them.
+FORK = """<mujoco><worldbody><geom type="plane" size="1 1 .1"/>
+    <body name="box" pos="0 0 .0301"><freejoint/>
+      <geom type="box" size=".03 .03 .03" mass=".2" friction=".5"/></body>
+    <body pos="0 0 .03">
+      <joint name="x" type="slide" axis="1 0 0" range="-.3 .3"/>
+      <joint name="z" type="slide" axis="0 0 1" range="0 .3"/>
+      <inertial pos="0 0 0" mass=".1" diaginertia="1e-4 1e-4 1e-4"/>
+      <body pos="0 .039 0"><joint name="left" type="slide" axis="0 1 0" range="-.04 0"/>
+        <geom type="sphere" size=".01" mass=".1"/></body>
+      <body pos="0 -.039 0"><joint name="right" type="slide" axis="0 1 0" range="0 .04"/>
+        <geom type="sphere" size=".01" mass=".1"/></body></body></worldbody>
+    <actuator><position joint="x" kp="500"/><position joint="z" kp="500"/>
+      <position joint="left" kp="500"/><position joint="right" kp="500"/></actuator></mujoco>"""
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_robot_leaves_what_it_clamps(seed: int) -> None:
+    """Soft contacts let fingers at their limits sink into an object. The exact step has no solution from there, so no
+    push and no settling begins at such a start, but the object rests, and the robot may take another grasp."""
+    model = qdsim.load(FORK)
+    start, goal = np.array(model.default_q), np.array(model.default_q)
+    goal[model.slice_q("box").start] += 0.05
+    task = planning.Task(
+        name="clamped",
+        model=model,
+        options=qdsim.Options(h=0.1, margin=0.02),
+        start=start,
+        goal=goal,
+        object="box",
+        lower=np.array([-0.1, -0.1, 0.0, -0.3, -0.3, -1.0]),
+        upper=np.array([0.1, 0.1, 0.02, 0.3, 0.3, 1.0]),
+        position_tolerance=0.01,
+        rotation_tolerance=0.1,
+        start_tolerance=np.inf,
+        sampler=planning.SurfaceSampler("box"),
+    )
+    with pytest.raises(qdsim.SolverError, match="infeasible"):
+        qdsim.step(model, start, model.command_from(start), task.options)
+    tree = planning.rrt(task, planning.RRTOptions(max_nodes=60, max_idle=40), rng=seed)
+    assert tree.reached
+    first = tree.plan().segments
+    assert np.array_equal(first[0].configurations, start[None])  # nothing but the way to the grasp
+    assert len(first) > 1

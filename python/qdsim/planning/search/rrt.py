@@ -457,10 +457,13 @@ class _Search:
     def _free(self, node: int) -> int | None:
         """Return a node at which the robot may release the object, or None.
 
-        It is the given node, or a later one after the object has settled or has been set down.
+        It is the given node, or a later one after the object has settled or has been set down. A measured start may
+        have no step at all, for example where a robot at its joint limits clamps the object. The robot may still leave.
         """
         tree = self.tree
         settled = self._settle(node)
+        if settled is None and tree.kind[node] == EdgeKind.ROOT and self._rests(node):
+            settled = node
         if settled is None or self._ended():
             return None
         if not self.options.require_static_regrasps or self._rests(settled):
