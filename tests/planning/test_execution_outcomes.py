@@ -10,12 +10,14 @@ import pytest
 import qdsim
 from qdsim import planning
 from qdsim.description import SceneBuilder
+from qdsim.planning.execution.execution import Execution
 from qdsim.planning.execution.loops.loop import Record
 from qdsim.planning.execution.loops.pursuit import along
 from qdsim.planning.execution.loops.steering import Given, Planned
 from qdsim.planning.execution.loops.track import Track
 from qdsim.planning.execution.plant import Plant
 from qdsim.planning.execution.schedule import Schedule
+from qdsim.planning.task.robot import penetration, robot_bodies
 
 CLAW = """<mujoco>
   <option gravity="0 0 -9.81"/>
@@ -218,3 +220,35 @@ def test_a_command_moves_the_robot_at_its_speed(kind: str, gear: float, metres: 
     segment = planning.Segment(u, np.tile(model.default_q, (3, 1)), np.array([2]))
     times = Schedule(model, segment, 10.0, 1e-4).times
     np.testing.assert_allclose(np.diff(times), [metres / 10.0, 0.05 / 10.0], rtol=1e-12)
+
+
+# A fork of two prongs that no joint moves apart, 4 mm narrower than the box that it is pushed over.
+WEDGE = """<mujoco><worldbody><geom type="plane" size="1 1 .1"/>
+  <body name="box" pos="0 0 .03"><freejoint/>
+    <geom type="box" size=".03 .03 .03" mass="50"/></body>
+  <body pos="-.06 0 .03"><joint name="x" type="slide" axis="1 0 0"/>
+    <geom type="sphere" size=".01" pos="0 .038 0" mass=".1" friction=".05"/>
+    <geom type="sphere" size=".01" pos="0 -.038 0" mass=".1" friction=".05"/></body></worldbody>
+  <actuator><position name="x" joint="x" kp="20000"/></actuator></mujoco>"""
+
+
+def test_a_robot_goes_back_out_of_a_soft_contact() -> None:
+    """With its springs relaxed the fork stays 2 mm deep in the box, where no motion may begin; the way back is free."""
+    model = qdsim.load(WEDGE)
+    start = np.array(model.default_q)
+    inputs = np.linspace(0.005, 0.06, 12)[:, None]
+    path = np.tile(start, (13, 1))
+    path[1:, model.slice_q("x")] = inputs
+    segment = planning.Segment(inputs, path, np.array([12]))
+    tolerances = 0.01, 0.1, 1e-3
+    steps = qdsim.Options(h=0.1)
+    plan = planning.Plan("wedge", "box", steps, start, *tolerances, (segment,))
+    world = planning.TransferOptions(contacts="default", timestep=1e-3)
+    execution = Execution(plan, model, planning.second_order(model, "box", world), world)
+    execution.mover = Planned(execution.plant, world.timestep, world.speed, steps)
+    execution.run(segment)
+    fork = robot_bodies(model)
+    assert penetration(model, execution.plant.q, fork) == pytest.approx(2e-3, rel=0.01)
+    execution.drive(execution.let_go())
+    assert penetration(model, execution.plant.q, fork) < 1e-3
+    assert abs(execution.plant.q[0]) < 1e-3  # the box has stayed

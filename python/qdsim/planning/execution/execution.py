@@ -4,6 +4,7 @@ errors."""
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 
@@ -30,7 +31,7 @@ from qdsim.planning.plans.segment import Segment
 from qdsim.planning.plans.trials import SETTLE
 from qdsim.planning.task.followers import unmoved_q
 from qdsim.planning.task.motion_options import MotionOptions
-from qdsim.planning.task.robot import force_reach
+from qdsim.planning.task.robot import force_reach, penetration, robot_bodies
 from qdsim.planning.task.transfer_options import TransferOptions
 from qdsim.progress import Update, away
 
@@ -297,23 +298,35 @@ class Execution:
     def let_go(self) -> Commands[None]:
         """Release the object where it can rest.
 
-        A hand sets it down. Other robots go back until it rests, and relax their springs.
+        A hand sets it down. Other robots go back until it rests, and relax their springs. If the robot is then deeper in
+        a soft contact than a motion may begin, it goes back farther.
         """
         hand = self.told()
         if not self.free:
             if hand is not None:
                 yield from hand.release()
             else:
-                yield from self._back()
+                yield from self._back(self._rests)
                 yield from self._move_to(self.model.command_from(self.plant.q))
+                if not self._is_out():
+                    yield from self._back(self._is_out)
+                    yield from self._move_to(self.model.command_from(self.plant.q))
             self.free = True
         self.last_q = self.measured()
 
-    def _back(self) -> Commands[None]:
-        """Go back along the commands of the last segment until an object that leans on the robot rests by itself."""
+    def _rests(self) -> bool:
+        """Return whether the object does not lean on the robot."""
+        return is_stable(self.model, self.plant.q, self.plan.object, self.plan.options)
+
+    def _is_out(self) -> bool:
+        """Return whether a motion of the robot may begin here."""
+        return penetration(self.model, self.plant.q, robot_bodies(self.model)) <= MOTION.penetration
+
+    def _back(self, may_stay: Callable[[], bool]) -> Commands[None]:
+        """Go back along the commands of the last segment until the robot may stay."""
         time, commands = self._way
         for k in range(len(time) - 1, 0, -1):
-            if is_stable(self.model, self.plant.q, self.plan.object, self.plan.options):
+            if may_stay():
                 return
             count = round((time[k] - time[k - 1]) / self.plant.timestep)
             yield from ramp(self.command, self.plant.within(commands[k - 1]), count)
