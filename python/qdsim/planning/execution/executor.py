@@ -350,7 +350,8 @@ class Executor:
         self._execution.free = False
         stroke = self._routes.stroke_here() if closed else None
         if stroke is None:
-            why = "the fingers do not come to hold the object"
+            why = "no stroke is found from the grasp that the fingers closed to"
+            why = why if closed else "the fingers do not come to hold the object"
             self._not_begun(there.segment, "no grip", "grip", why)
             return
         self._rest, track = stroke.segment.end, self._routes.track(stroke.segment)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Callable
 from typing import Protocol
 
@@ -102,8 +103,14 @@ class Routes:
         self._count, self._stroke_count, self.plans = len(self.todo), 0, 0
         self.strokes: StrokePlanner | None = None
         if execution.hand is not None and task.sampler is not None:
-            load = execution.plant.support_load
-            self.strokes = StrokePlanner(task, gaits, options.seed, load=load)
+            self.strokes = StrokePlanner(
+                task,
+                gaits,
+                options.seed,
+                load=execution.plant.support_load,
+                plant=controllers.task.options,
+                hold=options.hold,
+            )
         self.want, self.missed = "", dict[str, int]()
         self._taken, self._before = "", np.inf
 
@@ -198,6 +205,12 @@ class Routes:
         for _ in range(TRIES):
             if not found:
                 found = [s for s in strokes.candidates(q, here=begins) if s.gain > TOUCHING]
+        if strokes.slips and not found:
+            warnings.warn(
+                f"world: its contacts creep, and none of the grasps in which the fingers lift {self.task.object!r} to "
+                f"its goal ({strokes.slips} so far) is predicted to hold it there for {self.options.hold:g} s",
+                stacklevel=2,
+            )
         self.want = "" if found else "no stroke found"
         return Edge("stroke", strokes=tuple(found)) if found else None
 

@@ -10,6 +10,7 @@ object all the time (CQDC §IX-B3 asks for such grasps and such feedback). A str
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -26,6 +27,7 @@ from qdsim.planning.plans.plan import Plan, plan_for
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.task.robot import TOUCHING
 from qdsim.planning.task.task import Task
+from qdsim.step import Options
 
 __all__ = ["FORESEEN", "GaitOptions", "Stroke", "StrokePlanner", "gait"]
 
@@ -94,6 +96,14 @@ class StrokePlanner:
         load: Function from a displacement ``(size,)`` of the object to the additional load, N and
             Nm, that the fingers have to bear during this motion, besides gravity and springs (for
             example friction of a support that is not part of the model); None: no load.
+        plant: Options of steps that predict the plant; None: those of the task. If its contacts
+            creep, a stroke to a goal in the air counts only if the fingers hold the object there,
+            in these steps as well.
+        hold: Time for which they have to hold it, s.
+
+    Attributes:
+        slips: Number of strokes that reach a goal in the air, where the fingers do not hold the
+            object because their contacts creep.
 
     Raises:
         ValueError: The task has no sampler.
@@ -106,6 +116,8 @@ class StrokePlanner:
         rng: int | np.random.Generator = 0,
         *,
         load: Callable[[Array], Array | None] = unloaded,
+        plant: Options | None = None,
+        hold: float = 0.0,
     ) -> None:
         instance("task", task, Task)
         instance("options", options, GaitOptions, or_none=True)
@@ -115,6 +127,7 @@ class StrokePlanner:
         self.task, self.options = task, options or GaitOptions()
         self.grip = grip_of_steps(task, self.options.grip)
         self._hangs = not is_stable(task.model, task.aim, task.object, task.options)
+        self._plant, self._hold, self.slips = plant or task.options, hold, 0
         self.rng, self._load = generator_of(rng), load
 
     def distance(self, q: Array, goal: Array | None = None) -> float:
@@ -154,7 +167,11 @@ class StrokePlanner:
             return None
         plain = self.stroke(q, 0.0)
         lifted = self.stroke(q, LEAVING.clearance)
-        return lifted if lifted is not None and lifted.gain > plain.gain else plain
+        better = lifted if lifted.gain > plain.gain else plain
+        if self._hangs and self.task.reached(better.segment.end) and not self._stays(q):
+            self.slips += 1
+            return None
+        return better
 
     def stroke(self, q: Array, lift: float) -> Stroke:
         """Compute the stroke towards the goal from a grasp, as far as the model holds the object.
@@ -177,6 +194,29 @@ class StrokePlanner:
         gain = self._gain(q, path[-1])
         inputs = np.array(carried.inputs).reshape(count, task.model.nu)
         return Stroke(Segment(inputs, np.array(path), np.array([count])), gain)
+
+    def _stays(self, q: Array) -> bool:
+        """Return whether creeping contacts hold the object from a grasp ``(nq,)`` to its goal, and there.
+
+        As in an execution, the fingers go ahead by what the object lagged behind in the step before.
+        """
+        if self._plant.contacts == "rigid":
+            return True
+        task, aim, dt = self.task, self.task.goals.nearest(q), self._plant.h
+        carried = Carried(task, self.grip, self._plant, q, self._load)
+        carried.press(lean=True)
+        held, enough, behind = 0, max(1, math.ceil(self._hold / dt)), np.zeros(task.space.size)
+        most = dt * self.grip.speeds
+        for _ in range(self.options.steps + enough):
+            way = self.grip.towards(carried.path[-1], aim, dt)
+            if not carried.go(way + behind, lean=True):
+                return False
+            gone = task.space.difference(carried.path[-1], carried.path[-2])
+            behind = np.clip(behind + way - gone, -most, most)
+            held = held + 1 if task.reached(carried.path[-1]) else 0
+            if held == enough:
+                return True
+        return False
 
     def that_can_be_left(self, stroke: Stroke) -> Stroke | None:
         """Return the longest part of a stroke from whose end the fingers can reach another grasp; None if
