@@ -53,6 +53,19 @@ static inline void vec3_cross(double r[3], const double a[3], const double b[3])
   vec3_set(r, a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]);
 }
 
+/* r += s a x b; r may be a or b */
+static inline void vec3_add_cross(double r[3], double s, const double a[3], const double b[3]) {
+  double product[3];
+  vec3_cross(product, a, b);
+  vec3_axpy(r, s, product);
+}
+
+/* r = a - (a . n) n, the part of a across the unit vector n; r may be a */
+static inline void vec3_reject(double r[3], const double a[3], const double n[3]) {
+  const double along = vec3_dot(a, n);
+  vec3_set(r, a[0] - along * n[0], a[1] - along * n[1], a[2] - along * n[2]);
+}
+
 /* |a| */
 static inline double vec3_norm(const double a[3]) { return sqrt(vec3_dot(a, a)); }
 
@@ -74,6 +87,20 @@ static inline void mat3_mul_vec(double r[3], const double R[9], const double x[3
 static inline void mat3_tmul_vec(double r[3], const double R[9], const double x[3]) {
   vec3_set(r, R[0] * x[0] + R[3] * x[1] + R[6] * x[2], R[1] * x[0] + R[4] * x[1] + R[7] * x[2],
            R[2] * x[0] + R[5] * x[1] + R[8] * x[2]);
+}
+
+/* r = R x + p; r may be x or p */
+static inline void mat3_mul_add(double r[3], const double R[9], const double x[3],
+                                const double p[3]) {
+  vec3_set(r, vec3_dot(R, x) + p[0], vec3_dot(R + 3, x) + p[1], vec3_dot(R + 6, x) + p[2]);
+}
+
+/* r = R' (x - p) */
+static inline void mat3_tmul_sub(double r[3], const double R[9], const double x[3],
+                                 const double p[3]) {
+  double arm[3];
+  vec3_sub(arm, x, p);
+  mat3_tmul_vec(r, R, arm);
 }
 
 /* C = A B; C must not be A or B */

@@ -78,15 +78,14 @@ static void think(pressure_thought *out, const qd_workspace *w, const qd_model *
 /* Error of the predicted load of a body, N: of the force, and of the moment about the patch's
  * centre divided by a length. */
 static double load_error(const soft_pair *pair, const pressure_thought *by, int side) {
-  double force[3], moment[3], arm[3], part[3];
+  double force[3], moment[3], arm[3];
   vec3_sub(force, pair->load + 6 * side, by->load + 6 * side);
   if (!pair->is_active || by->pressed == 0.0) {
     return vec3_norm(force);
   }
   vec3_sub(moment, pair->load + 6 * side + 3, by->load + 6 * side + 3);
   vec3_sub(arm, pair->centre, pair->side[side].moved.pos);
-  vec3_cross(part, arm, force);
-  vec3_sub(moment, moment, part);
+  vec3_add_cross(moment, -1.0, arm, force);
   return vec3_norm(force) + vec3_norm(moment) / pair->length;
 }
 

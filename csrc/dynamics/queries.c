@@ -24,8 +24,7 @@ void qd_point_jacobian(const qd_model *model, qd_workspace *workspace, const dou
   int count;
   const int *chain = body_chain(model, body, &count);
   kinematics_compute(model, q, NULL, k);
-  mat3_mul_vec(p, k->body_rot + 9 * body, point);
-  vec3_axpy(p, 1.0, k->body_pos + 3 * body);
+  mat3_mul_add(p, k->body_rot + 9 * body, point, k->body_pos + 3 * body);
   memset(jacobian, 0, 6 * (size_t)nv * sizeof(double));
   for (int c = 0; c < count; ++c) {
     const screw *s = k->dof_screw + chain[c];

@@ -79,8 +79,7 @@ static void invert(double inverse[16], double matrix[16]) {
 void closest_system_compute(closest_system *out, const local_surface *a, const local_surface *b,
                             const double n[3], double gap) {
   double matrix[16];
-  vec3_copy(out->tangent[0], a->axis[0]);
-  vec3_axpy(out->tangent[0], -vec3_dot(n, a->axis[0]), n);
+  vec3_reject(out->tangent[0], a->axis[0], n);
   vec3_normalize(out->tangent[0]);
   vec3_cross(out->tangent[1], n, out->tangent[0]);
   for (int k = 0; k < 2; ++k) {

@@ -9,9 +9,7 @@
 /* The shape with its pose relative to `frame`. */
 static inline placed_shape relative_shape(const placed_shape *shape, const placed_shape *frame) {
   placed_shape out = *shape;
-  double difference[3];
-  vec3_sub(difference, shape->pos, frame->pos);
-  mat3_tmul_vec(out.pos, frame->rot, difference);
+  mat3_tmul_sub(out.pos, frame->rot, shape->pos, frame->pos);
   if (shape->type != QD_SPHERE) {
     for (int i = 0; i < 3; ++i) {
       for (int j = 0; j < 3; ++j) {

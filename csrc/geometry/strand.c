@@ -91,14 +91,12 @@ void strand_slide(const strand *s, int i, const double w[3], const double v[3],
       vec3_axpy(m->d_slide, 1.0, part);
     }
     vec3_axpy(m->d_pos, 1.0, m->d_slide);
-    vec3_cross(part, spin, m->d_slide);
-    vec3_axpy(m->d_velocity, 1.0, part);
+    vec3_add_cross(m->d_velocity, 1.0, spin, m->d_slide);
   }
 }
 
 void strand_turn(double out[3], const strand_point *point, const double change[3]) {
-  vec3_copy(out, change);
-  vec3_axpy(out, -vec3_dot(point->along, change), point->along);
+  vec3_reject(out, change, point->along);
   vec3_scale(out, out, point->distance > 0.0 ? 1.0 / point->distance : 0.0);
 }
 

@@ -49,8 +49,7 @@ static void set_curved(local_surface *out, int k, double move, double turn) {
 /* Two axes perpendicular to n, the first along `axis` or, if that is parallel to n, along any. */
 static void set_axes(local_surface *out, const double n[3], const double axis[3]) {
   double *first = out->axis[0];
-  vec3_copy(first, axis);
-  vec3_axpy(first, -vec3_dot(first, n), n);
+  vec3_reject(first, axis, n);
   double length = vec3_normalize(first);
   if (length < 0.5) { /* cancellation left rounding errors along n */
     vec3_axpy(first, -vec3_dot(first, n), n);

@@ -169,8 +169,7 @@ static int find_plane(double r[2][3], double normal[3], double axis[2][3], const
       any_across(normal, r[0]);
     }
   }
-  vec3_copy(axis[0], r[0]);
-  vec3_axpy(axis[0], -vec3_dot(normal, r[0]), normal);
+  vec3_reject(axis[0], r[0], normal);
   if (vec3_normalize(axis[0]) == 0.0) {
     return 0;
   }

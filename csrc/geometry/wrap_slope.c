@@ -147,8 +147,7 @@ static void differentiate_inside(wrap_slope *out, const wrap_course *course,
     vec3_axpy(row, (i == 0 ? -H[0][1] : H[0][0]) / det, tangent[1]);
     for (int e = 0; e < 2; ++e) {
       double across[3];
-      vec3_copy(across, row);
-      vec3_axpy(across, -vec3_dot(row, u[e]), u[e]);
+      vec3_reject(across, row, u[e]);
       add_outer(out->by_end[0][e], 1.0 / d[e], tangent[i], across);
       by[i] -= vec3_dot(across, outward) / d[e];
     }

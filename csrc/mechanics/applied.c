@@ -1,8 +1,8 @@
 #include "mechanics/applied.h"
 
 void body_com(double com[3], const qd_model *model, const kinematics *k, int body) {
-  mat3_mul_vec(com, k->body_rot + 9 * body, model->parameters.body_com + 3 * body);
-  vec3_axpy(com, 1.0, k->body_pos + 3 * body);
+  mat3_mul_add(com, k->body_rot + 9 * body, model->parameters.body_com + 3 * body,
+               k->body_pos + 3 * body);
 }
 
 void applied_wrench(wrench *W, const qd_model *model, const kinematics *k, int body,

@@ -60,15 +60,14 @@ static int invert(double out[9], const double M[9]) {
 
 /* G = T (x - spin) - h (T m) x m, m = (x + spin) / 2; returns its squared length. */
 static double residual(double G[3], double m[3], const coasting *c, const double x[3], double h) {
-  double Tm[3], change[3], turned[3];
+  double Tm[3], change[3];
   for (int i = 0; i < 3; ++i) {
     m[i] = 0.5 * (x[i] + c->spin[i]);
     change[i] = x[i] - c->spin[i];
   }
   mat3_mul_vec(Tm, c->tensor, m);
   mat3_mul_vec(G, c->tensor, change);
-  vec3_cross(turned, Tm, m);
-  vec3_axpy(G, -h, turned);
+  vec3_add_cross(G, -h, Tm, m);
   return vec3_dot(G, G);
 }
 
@@ -159,10 +158,8 @@ void coasting_compute(coasting *c, double *next, const qd_model *model, const ki
     rotation_exp(X, theta);
     mat3_mul_vec(arm_next, X, c->arm);
     vec3_copy(next + c->dof, v + c->dof);
-    vec3_cross(part, c->spin, c->arm);
-    vec3_axpy(next + c->dof, 1.0, part);
-    vec3_cross(part, c->next, arm_next);
-    vec3_axpy(next + c->dof, -1.0, part);
+    vec3_add_cross(next + c->dof, 1.0, c->spin, c->arm);
+    vec3_add_cross(next + c->dof, -1.0, c->next, arm_next);
   }
 }
 
@@ -208,12 +205,10 @@ static void differentiate_velocity(coasting_derivative *d, const coasting *c, do
     vec3_cross(by_next, arm_next, e); /* -e x arm_next - next x (h J e x arm_next) */
     mat3_mul_vec(part, J, e);
     vec3_cross(moved, part, arm_next);
-    vec3_cross(part, c->next, moved);
-    vec3_axpy(by_next, -h, part);
+    vec3_add_cross(by_next, -h, c->next, moved);
     mat3_column(moved, X, j);
     vec3_cross(by_arm, c->spin, e);
-    vec3_cross(part, c->next, moved);
-    vec3_axpy(by_arm, -1.0, part);
+    vec3_add_cross(by_arm, -1.0, c->next, moved);
     vec3_cross(by_spin, e, c->arm);
     for (int i = 0; i < 3; ++i) {
       d->by_next[i][j] = by_next[i];

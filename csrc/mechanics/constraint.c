@@ -81,8 +81,7 @@ void constraint_compute(constraint_state *s, const qd_model *model, const kinema
   }
   for (int side = 0; side < 2; ++side) {
     const int body = s->body[side] = object[side];
-    mat3_mul_vec(s->anchor[side], k->body_rot + 9 * body, data + 3 * side);
-    vec3_axpy(s->anchor[side], 1.0, k->body_pos + 3 * body);
+    mat3_mul_add(s->anchor[side], k->body_rot + 9 * body, data + 3 * side, k->body_pos + 3 * body);
   }
   s->by_quaternion = by_quaternion;
   s->body[2] = by_quaternion ? 0 : carrier_of(model, s->body[0], s->body[1]);
@@ -193,28 +192,23 @@ typedef struct moving_body {
 
 /* Acceleration of a point fixed to the body. */
 static void point_drift(double out[3], const moving_body *b, const double x[3]) {
-  double velocity[3], part[3];
+  double velocity[3];
   screw_point_velocity(out, &b->A, x);
   screw_point_velocity(velocity, &b->T, x);
-  vec3_cross(part, b->T.w, velocity);
-  vec3_axpy(out, 1.0, part);
+  vec3_add_cross(out, 1.0, b->T.w, velocity);
 }
 
 /* Change of the point's acceleration for changes d of the motions, and dx of the point. */
 static void point_drift_change(double out[3], const moving_body *b, const moving_body *d,
                                const double x[3], const double dx[3]) {
-  double velocity[3], part[3];
+  double velocity[3];
   screw_point_velocity(out, &d->A, x);
-  vec3_cross(part, b->A.w, dx);
-  vec3_axpy(out, 1.0, part);
+  vec3_add_cross(out, 1.0, b->A.w, dx);
   screw_point_velocity(velocity, &b->T, x);
-  vec3_cross(part, d->T.w, velocity);
-  vec3_axpy(out, 1.0, part);
+  vec3_add_cross(out, 1.0, d->T.w, velocity);
   screw_point_velocity(velocity, &d->T, x);
-  vec3_cross(part, b->T.w, dx);
-  vec3_axpy(velocity, 1.0, part);
-  vec3_cross(part, b->T.w, velocity);
-  vec3_axpy(out, 1.0, part);
+  vec3_add_cross(velocity, 1.0, b->T.w, dx);
+  vec3_add_cross(out, 1.0, b->T.w, velocity);
 }
 
 /* out += W(half) x; W is linear in the half. */
@@ -227,7 +221,7 @@ static void add_turn_rows(double out[3], const constraint_state *s, const double
 
 /* d/dt (W (w2 - w1)) in the frame of body 2: W (a2 - a1) + W' (w2 - w1) - w2 x W (w2 - w1). */
 static void turn_drift(double out[3], const constraint_state *s, const moving_body b[2]) {
-  double apart[3], half[4], part[3], seen[3] = {0.0, 0.0, 0.0};
+  double apart[3], half[4], seen[3] = {0.0, 0.0, 0.0};
   constraint_half_change(half, s, b[0].T.w, b[1].T.w);
   vec3_set(out, 0.0, 0.0, 0.0);
   vec3_sub(apart, b[1].A.w, b[0].A.w);
@@ -235,15 +229,14 @@ static void turn_drift(double out[3], const constraint_state *s, const moving_bo
   vec3_sub(apart, b[1].T.w, b[0].T.w);
   add_turn_rows(out, s, half, apart);
   add_turn_rows(seen, s, s->half, apart);
-  vec3_cross(part, b[1].T.w, seen);
-  vec3_axpy(out, -1.0, part);
+  vec3_add_cross(out, -1.0, b[1].T.w, seen);
 }
 
 /* Change of turn_drift for changes d_half of the half, and d of the bodies' motions. */
 static void turn_drift_change(double out[3], const constraint_state *s, const moving_body b[2],
                               const moving_body d[2], const double d_half[4]) {
   constraint_state moved = *s; /* `half` holds the change */
-  double apart[3], d_apart[3], rate[4], d_rate[4], part[3], seen[3] = {0.0}, d_seen[3] = {0.0};
+  double apart[3], d_apart[3], rate[4], d_rate[4], seen[3] = {0.0}, d_seen[3] = {0.0};
   memcpy(moved.half, d_half, sizeof moved.half);
   constraint_half_change(rate, s, b[0].T.w, b[1].T.w);
   constraint_half_change(d_rate, s, d[0].T.w, d[1].T.w);
@@ -263,10 +256,8 @@ static void turn_drift_change(double out[3], const constraint_state *s, const mo
   add_turn_rows(seen, s, s->half, apart);
   add_turn_rows(d_seen, s, d_half, apart);
   add_turn_rows(d_seen, s, s->half, d_apart);
-  vec3_cross(part, d[1].T.w, seen);
-  vec3_axpy(out, -1.0, part);
-  vec3_cross(part, b[1].T.w, d_seen);
-  vec3_axpy(out, -1.0, part);
+  vec3_add_cross(out, -1.0, d[1].T.w, seen);
+  vec3_add_cross(out, -1.0, b[1].T.w, d_seen);
 }
 
 static void find_bodies(moving_body b[2], const constraint_state *s, const body_motion *m) {
@@ -372,9 +363,7 @@ void constraint_column(double *column, const constraint_state *s, const qd_model
   for (int side = 0; side < 2; ++side) {
     const double sign = side == 0 ? -1.0 : 1.0;
     if (body_is_behind(model, s->body[side], dof)) {
-      double velocity[3];
-      screw_point_velocity(velocity, k->dof_screw + dof, s->anchor[side]);
-      vec3_axpy(column, sign, velocity);
+      screw_add_point_velocity(column, sign, k->dof_screw + dof, s->anchor[side]);
       if (s->rows == 6) {
         vec3_axpy(column + 3, sign, k->dof_screw[dof].w);
       }
@@ -436,16 +425,13 @@ void constraint_motion_derivative(double *column, double *violation, const const
       continue;
     }
     screw behind;
-    double d_anchor[3], part[3], relative[3];
+    double d_anchor[3], relative[3];
     change_twist(&behind, k, m, s->body[side], j);
     screw_point_velocity(d_anchor, S, s->anchor[side]);
-    screw_point_velocity(part, &behind, s->anchor[side]);
-    vec3_axpy(column, sign, part);
-    vec3_cross(part, carrier.w, s->anchor[side]);
-    vec3_axpy(column, -sign, part);
+    screw_add_point_velocity(column, sign, &behind, s->anchor[side]);
+    vec3_add_cross(column, -sign, carrier.w, s->anchor[side]);
     vec3_sub(relative, m->body_twist[s->body[side]].w, m->body_twist[s->body[2]].w);
-    vec3_cross(part, relative, d_anchor);
-    vec3_axpy(column, sign, part);
+    vec3_add_cross(column, sign, relative, d_anchor);
     constraint_cap_change(s, 0, d_anchor);
     vec3_axpy(violation, sign, d_anchor);
     if (s->rows == 6) {

@@ -25,8 +25,7 @@ static void body_inertia(spatial_inertia *out, const qd_model *model, const kine
   const model_parameters *p = &model->parameters;
   const double *R = k->body_rot + 9 * b;
   double com[3], RI[9], Rt[9];
-  mat3_mul_vec(com, R, p->body_com + 3 * b);
-  vec3_axpy(com, 1.0, k->body_pos + 3 * b);
+  mat3_mul_add(com, R, p->body_com + 3 * b, k->body_pos + 3 * b);
   out->mass = p->body_mass[b];
   vec3_scale(out->moment, com, out->mass);
   for (int i = 0; i < 3; ++i) {
@@ -90,10 +89,8 @@ void inertia_compute(const qd_model *model, const kinematics *k, int all, inerti
 
 /* h = I s: angular momentum about the origin I w + mc x v, linear momentum m v + w x mc */
 void inertia_momentum(wrench *h, const spatial_inertia *I, const screw *s) {
-  double t[3];
   mat3_mul_vec(h->m, I->tensor, s->w);
-  vec3_cross(t, I->moment, s->v);
-  vec3_axpy(h->m, 1.0, t);
+  vec3_add_cross(h->m, 1.0, I->moment, s->v);
   vec3_cross(h->f, s->w, I->moment);
   vec3_axpy(h->f, I->mass, s->v);
 }

@@ -98,8 +98,8 @@ static double turn_weight(tree_factor *f, const qd_model *m, const kinematics *k
 
 static double body_weight(tree_factor *f, const qd_model *m, const kinematics *k, int body, int n) {
   double centre[3], sum = 0.0;
-  mat3_mul_vec(centre, k->body_rot + 9 * body, m->parameters.body_com + 3 * body);
-  vec3_axpy(centre, 1.0, k->body_pos + 3 * body);
+  mat3_mul_add(centre, k->body_rot + 9 * body, m->parameters.body_com + 3 * body,
+               k->body_pos + 3 * body);
   for (int axis = 0; axis < 3; ++axis) {
     sum += response(f, m, k, body, n, centre, axis);
   }

@@ -64,8 +64,7 @@ static void apply_joint(const qd_model *model, int j, const double *q, moving_po
   double anchor_W[3], axis_W[3], turn[4];
   vec3_copy(anchor_W, X->pos);
   if (!is_zero(anchor_B)) {
-    mat3_mul_vec(anchor_W, X->rot, anchor_B);
-    vec3_axpy(anchor_W, 1.0, X->pos);
+    mat3_mul_add(anchor_W, X->rot, anchor_B, X->pos);
   }
   switch (model->joint_type[j]) {
   case QD_HINGE: {
@@ -99,8 +98,7 @@ static void apply_joint(const qd_model *model, int j, const double *q, moving_po
 static void pose_attach(moving_pose *X, const qd_model *model, const kinematics *k, int b) {
   const int parent = model->body_parent[b];
   const double *quat = model->body_quat + 4 * b;
-  mat3_mul_vec(X->pos, k->body_rot + 9 * parent, model->body_pos + 3 * b);
-  vec3_axpy(X->pos, 1.0, k->body_pos + 3 * parent);
+  mat3_mul_add(X->pos, k->body_rot + 9 * parent, model->body_pos + 3 * b, k->body_pos + 3 * parent);
   if (quat[0] == 1.0 && is_zero(quat + 1)) {
     memcpy(X->quat, k->body_quat + 4 * parent, sizeof X->quat);
     memcpy(X->rot, k->body_rot + 9 * parent, sizeof X->rot);

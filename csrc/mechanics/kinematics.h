@@ -29,11 +29,9 @@ void kinematics_compute(const qd_model *model, const double *q, const double *mo
 /* r = a x b, the derivative of b if b moves with a */
 static inline void screw_bracket(screw *r, const screw *a, const screw *b) {
   screw out;
-  double t[3];
   vec3_cross(out.w, a->w, b->w);
   vec3_cross(out.v, a->w, b->v);
-  vec3_cross(t, a->v, b->w);
-  vec3_axpy(out.v, 1.0, t);
+  vec3_add_cross(out.v, 1.0, a->v, b->w);
   *r = out;
 }
 
@@ -53,6 +51,14 @@ static inline void screw_sub(screw *r, const screw *a, const screw *b) {
 static inline void screw_point_velocity(double velocity[3], const screw *s, const double p[3]) {
   vec3_cross(velocity, s->w, p);
   vec3_axpy(velocity, 1.0, s->v);
+}
+
+/* sum += s times that velocity under the twist T */
+static inline void screw_add_point_velocity(double sum[3], double s, const screw *T,
+                                            const double p[3]) {
+  double velocity[3];
+  screw_point_velocity(velocity, T, p);
+  vec3_axpy(sum, s, velocity);
 }
 
 /* A force and its moment about the world origin. Its power with a screw is w.m + v.f. */
@@ -76,11 +82,9 @@ static inline void wrench_axpy(wrench *r, double s, const wrench *a) {
  *   (s x b) . W = -b . (s x* W) */
 static inline void screw_cross_wrench(wrench *r, const screw *s, const wrench *W) {
   wrench out;
-  double t[3];
   vec3_cross(out.f, s->w, W->f);
   vec3_cross(out.m, s->w, W->m);
-  vec3_cross(t, s->v, W->f);
-  vec3_axpy(out.m, 1.0, t);
+  vec3_add_cross(out.m, 1.0, s->v, W->f);
   *r = out;
 }
 

@@ -303,8 +303,7 @@ static void fill_arms(qd_model *m) {
     turning_point(first, m, b, 0);
     turning_point(last, m, m->body_parent[b], 1);
     quat_to_mat3(rot, m->body_quat + 4 * b);
-    mat3_mul_vec(in_parent, rot, first);
-    vec3_axpy(in_parent, 1.0, m->body_pos + 3 * b);
+    mat3_mul_add(in_parent, rot, first, m->body_pos + 3 * b);
     m->body_arm[b] = distance(in_parent, last);
   }
   for (int j = 1; j < m->joint_count; ++j) {

@@ -59,16 +59,13 @@ static void add_turned(wrench *W, double sign, const turning *c, const screw *X)
   double part[3];
   mat3_mul_vec(part, c->moment, X->w);
   vec3_axpy(W->m, sign, part);
-  vec3_cross(part, X->w, c->momentum);
-  vec3_axpy(W->f, 2.0 * sign, part);
+  vec3_add_cross(W->f, 2.0 * sign, X->w, c->momentum);
 }
 
 /* g such that S . C X = g . X.w */
 static void pull_turned(double g[3], const turning *c, const screw *S) {
-  double part[3];
   mat3_tmul_vec(g, c->moment, S->w);
-  vec3_cross(part, c->momentum, S->v);
-  vec3_axpy(g, 2.0, part);
+  vec3_add_cross(g, 2.0, c->momentum, S->v);
 }
 
 /* Screws of DOF j: by_q = Y - X x T_j, turned = X, and by_v. */

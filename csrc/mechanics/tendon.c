@@ -29,8 +29,7 @@ static double fixed_length(const qd_model *model, const double *q, int tendon) {
 static void place_thrust(const tendons *t, const qd_model *model, const kinematics *k, int tendon) {
   const int first = model->tendon_start[tendon], body = model->tendon_object[first];
   const double *R = k->body_rot + 9 * body, *data = model->tendon_data + 3 * first;
-  mat3_mul_vec(t->point[first].pos, R, data);
-  vec3_axpy(t->point[first].pos, 1.0, k->body_pos + 3 * body);
+  mat3_mul_add(t->point[first].pos, R, data, k->body_pos + 3 * body);
   mat3_mul_vec(t->point[first].along, R, data + 3);
   mat3_mul_vec(t->point[first + 1].along, R, data + 6);
 }
@@ -80,8 +79,7 @@ static double place_reach(const tendons *t, const qd_model *model, const kinemat
   strand_point *point = t->point + first;
   double way[3];
   for (int i = 0; i < 2; ++i) {
-    mat3_mul_vec(point[i].pos, k->body_rot + 9 * body[i], data + 3 * i);
-    vec3_axpy(point[i].pos, 1.0, k->body_pos + 3 * body[i]);
+    mat3_mul_add(point[i].pos, k->body_rot + 9 * body[i], data + 3 * i, k->body_pos + 3 * body[i]);
   }
   mat3_mul_vec(point->along, k->body_rot + 9 * body[1], data + 6);
   vec3_sub(way, point[0].pos, point[1].pos);
@@ -241,15 +239,13 @@ static void linearize_thrust(const tendons *t, const dof_matrix *D, const qd_mod
 static void turn_reach(wrench *dW, const tendons *t, const qd_model *model, int tendon,
                        const screw *with_point, const screw *with_direction) {
   const strand_point *point = t->point + model->tendon_start[tendon];
-  double d_pos[3], part[3];
+  double d_pos[3];
   vec3_cross(dW->f, with_direction->w, point->along);
   vec3_cross(dW->m, point->pos, dW->f);
   screw_point_velocity(d_pos, with_point, point->pos);
-  vec3_cross(part, d_pos, point->along);
-  vec3_axpy(dW->m, 1.0, part);
+  vec3_add_cross(dW->m, 1.0, d_pos, point->along);
   if (tendon_reach_turns(model, tendon)) {
-    vec3_cross(part, with_direction->w, point[3].along);
-    vec3_axpy(dW->m, 1.0, part);
+    vec3_add_cross(dW->m, 1.0, with_direction->w, point[3].along);
   }
 }
 

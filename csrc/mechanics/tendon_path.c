@@ -5,8 +5,7 @@
 /* ---------------------------------------------------------------- path */
 
 static void place_on(double pos[3], const kinematics *k, int body, const double at[3]) {
-  mat3_mul_vec(pos, k->body_rot + 9 * body, at);
-  vec3_axpy(pos, 1.0, k->body_pos + 3 * body);
+  mat3_mul_add(pos, k->body_rot + 9 * body, at, k->body_pos + 3 * body);
 }
 
 static void place_shape(wrap_shape *shape, const qd_model *model, const kinematics *k, int geom) {
@@ -124,23 +123,20 @@ void tendons_differentiate(const tendons *t, const qd_model *model) {
 /* Motion of a point for a motion of its body and a change d_delta of the body's twist delta. */
 static void carry_point(strand_motion *m, const double pos[3], const screw *delta,
                         const screw *motion, const screw *d_delta) {
-  double part[3];
   screw_point_velocity(m->velocity, delta, pos);
   screw_point_velocity(m->d_pos, motion, pos);
   screw_point_velocity(m->d_velocity, d_delta, pos);
-  vec3_cross(part, delta->w, m->d_pos);
-  vec3_axpy(m->d_velocity, 1.0, part);
+  vec3_add_cross(m->d_velocity, 1.0, delta->w, m->d_pos);
   vec3_set(m->d_slide, 0.0, 0.0, 0.0);
 }
 
 /* Change of the wrench of a force on the body of point i */
 static void changed_wrench(wrench *dW, const strand *s, int i, double force) {
-  double pull[3], part[3];
+  double pull[3];
   strand_pull(pull, s, i);
   vec3_scale(dW->f, s->motion[i].d_pull, force);
   vec3_cross(dW->m, s->point[i].pos, dW->f);
-  vec3_cross(part, s->motion[i].d_pos, pull);
-  vec3_axpy(dW->m, force, part);
+  vec3_add_cross(dW->m, force, s->motion[i].d_pos, pull);
 }
 
 void path_move_along(const strand *s, const qd_model *model, const kinematics *k,
@@ -217,8 +213,7 @@ static void pull_line(double out[3], double sign, const strand *s, int i, const 
   vec3_sub(way, vb, va);
   vec3_scale(way, way, of->force);
   screw_point_velocity(va, of->delta + here->body, here->pos);
-  screw_point_velocity(vb, of->delta + next->body, next->pos);
-  vec3_axpy(way, of->displacement, vb);
+  screw_add_point_velocity(way, of->displacement, of->delta + next->body, next->pos);
   vec3_axpy(way, -of->displacement, va);
   strand_turn(turned, here, way);
   vec3_axpy(out, sign * here->share, turned);

@@ -39,10 +39,8 @@ void mj_bodies_begin(const qd_mj *mj, qd_mj_workspace *w) {
     w->last_dof[b] = count > 0 ? first + count - 1 : w->last_dof[mj->body_parentid[b]];
     for (int j = first; j < first + count; ++j) {
       mj_dof *d = w->dof + j;
-      double other[3];
       six_copy(d->S, mj->cdof + 6 * j);
-      vec3_cross(other, d->S, t);
-      vec3_axpy(d->S + 3, -1.0, other);
+      vec3_add_cross(d->S + 3, -1.0, d->S, t);
       d->parent = mj->dof_parentid[j];
       d->block = block_of(mj, j);
     }
@@ -144,10 +142,8 @@ static void gyrate(double r[6], const mj_body *b, const double a[3]) {
 
 /* a . r = S . B(a, .) */
 static void gyrate_transposed(double r[3], const mj_body *b, const double S[6]) {
-  double other[3];
   mat3_tmul_vec(r, b->gyration, S);
-  vec3_cross(other, b->momentum + 3, S + 3);
-  vec3_axpy(r, 2.0, other);
+  vec3_add_cross(r, 2.0, b->momentum + 3, S + 3);
 }
 
 static void gather_subtrees(const qd_mj *mj, qd_mj_workspace *w) {

@@ -240,10 +240,8 @@ static void rows_change(const mj_contact *c, const double T[6], const double dT[
   double u[3], du[3], other[3], dw[3];
   six_velocity_at(u, T, c->p);
   six_velocity_at(du, dT, c->p);
-  vec3_cross(other, T, m->dp);
-  vec3_axpy(du, 1.0, other);
-  vec3_cross(other, m->turn, u);
-  vec3_axpy(du, -1.0, other);
+  vec3_add_cross(du, 1.0, T, m->dp);
+  vec3_add_cross(du, -1.0, m->turn, u);
   vec3_cross(other, m->turn, T);
   vec3_sub(dw, dT, other);
   for (int a = 0; a < c->dim; ++a) {
@@ -326,12 +324,9 @@ static void wrench_change(const qd_mj *mj, const qd_mj_workspace *w, const mj_co
   vec3_cross(force, m.turn, wrench + 3);
   vec3_cross(other, c->p, wrench + 3);
   vec3_sub(moment, wrench, other);
-  vec3_cross(moment, m.turn, moment);
-  vec3_axpy(out, 1.0, moment);
-  vec3_cross(other, c->p, force);
-  vec3_axpy(out, 1.0, other);
-  vec3_cross(other, m.dp, wrench + 3);
-  vec3_axpy(out, 1.0, other);
+  vec3_add_cross(out, 1.0, m.turn, moment);
+  vec3_add_cross(out, 1.0, c->p, force);
+  vec3_add_cross(out, 1.0, m.dp, wrench + 3);
   vec3_axpy(out + 3, 1.0, force);
 }
 

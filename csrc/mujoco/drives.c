@@ -58,10 +58,9 @@ void mj_add_tendon(const qd_mj *mj, double *to, int columns, int tendon, double 
 /* A force at a body's centre of mass with a fixed direction; its point moves with the body. */
 static void hold_force(const qd_mj *mj, qd_mj_workspace *w, int body, const double force[3],
                        const double moment[3]) {
-  double p[3], *wrench = w->body[body].wrench, arm[3];
+  double p[3], *wrench = w->body[body].wrench;
   vec3_sub(p, mj->xipos + 3 * body, w->origin);
-  vec3_cross(arm, p, force);
-  vec3_axpy(wrench, 1.0, arm);
+  vec3_add_cross(wrench, 1.0, p, force);
   vec3_axpy(wrench, 1.0, moment);
   vec3_axpy(wrench + 3, 1.0, force);
   for (int k = w->last_dof[body]; k >= 0; k = w->dof[k].parent) {
@@ -199,13 +198,12 @@ int mj_drive_transmit(const qd_mj *mj, qd_mj_workspace *w, int i) {
     return 0;
   }
   if (mj->actuator_trntype[i] == TRN_SITE) {
-    double force[3], torque[3], arm[3], p[3];
+    double force[3], torque[3], p[3];
     const int body = mj->site_bodyid[object];
     mat3_mul_vec(force, mj->site_xmat + 9 * object, gear);
     mat3_mul_vec(torque, mj->site_xmat + 9 * object, gear + 3);
     vec3_sub(p, mj->site_xpos + 3 * object, w->origin);
-    vec3_cross(arm, p, force);
-    vec3_axpy(torque, 1.0, arm);
+    vec3_add_cross(torque, 1.0, p, force);
     for (int k = w->last_dof[body]; k >= 0; k = w->dof[k].parent) {
       moment[k] = vec3_dot(w->dof[k].S, torque) + vec3_dot(w->dof[k].S + 3, force);
     }
@@ -228,12 +226,11 @@ int mj_drive_transmit(const qd_mj *mj, qd_mj_workspace *w, int i) {
 /* The wrench of a site moves with its body. */
 static void carry_wrench(const qd_mj *mj, qd_mj_workspace *w, int i, double force) {
   const int site = mj->actuator_trnid[2 * i], body = mj->site_bodyid[site];
-  double wrench[6], arm[3], p[3];
+  double wrench[6], p[3];
   mat3_mul_vec(wrench + 3, mj->site_xmat + 9 * site, mj->actuator_gear + 6 * i);
   mat3_mul_vec(wrench, mj->site_xmat + 9 * site, mj->actuator_gear + 6 * i + 3);
   vec3_sub(p, mj->site_xpos + 3 * site, w->origin);
-  vec3_cross(arm, p, wrench + 3);
-  vec3_axpy(wrench, 1.0, arm);
+  vec3_add_cross(wrench, 1.0, p, wrench + 3);
   for (int a = 0; a < 6; ++a) {
     wrench[a] *= force;
   }

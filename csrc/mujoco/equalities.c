@@ -101,8 +101,7 @@ static void read_side(const qd_mj *mj, const qd_mj_workspace *w, side *s, int ob
   if (is_site) {
     vec3_copy(place, mj->site_xpos + 3 * object);
   } else {
-    mat3_mul_vec(place, mj->xmat + 9 * object, anchor);
-    vec3_axpy(place, 1.0, mj->xpos + 3 * object);
+    mat3_mul_add(place, mj->xmat + 9 * object, anchor, mj->xpos + 3 * object);
   }
   vec3_sub(s->p, place, w->origin);
   s->V = w->body[s->body].V;
@@ -133,16 +132,12 @@ static void add_product(double z[4], double s, const double a[3], const double b
 static void add_left(double z[4], double s, const double a[3], const double q[4]) {
   z[0] -= s * vec3_dot(a, q + 1);
   vec3_axpy(z + 1, s * q[0], a);
-  double cross[3];
-  vec3_cross(cross, a, q + 1);
-  vec3_axpy(z + 1, s, cross);
+  vec3_add_cross(z + 1, s, a, q + 1);
 }
 static void add_right(double z[4], double s, const double q[4], const double a[3]) {
   z[0] -= s * vec3_dot(a, q + 1);
   vec3_axpy(z + 1, s * q[0], a);
-  double cross[3];
-  vec3_cross(cross, q + 1, a);
-  vec3_axpy(z + 1, s, cross);
+  vec3_add_cross(z + 1, s, q + 1, a);
 }
 
 /* Rotations of both sides with the configuration or velocity of one dof. */
@@ -225,17 +220,13 @@ static void read_two(const qd_mj *mj, const qd_mj_workspace *w, int row, double 
  * point moves by dp. */
 static void point_change(const side *s, const double dV[6], const double dA[6], const double dp[3],
                          double B, double drift, double out[3]) {
-  double du[3], other[3];
+  double du[3];
   six_velocity_at(du, dV, s->p);
-  vec3_cross(other, s->V, dp);
-  vec3_axpy(du, 1.0, other);
+  vec3_add_cross(du, 1.0, s->V, dp);
   six_velocity_at(out, dA, s->p);
-  vec3_cross(other, s->A, dp);
-  vec3_axpy(out, 1.0, other);
-  vec3_cross(other, dV, s->u);
-  vec3_axpy(out, drift, other);
-  vec3_cross(other, s->V, du);
-  vec3_axpy(out, drift, other);
+  vec3_add_cross(out, 1.0, s->A, dp);
+  vec3_add_cross(out, drift, dV, s->u);
+  vec3_add_cross(out, drift, s->V, du);
   vec3_axpy(out, B, du);
 }
 
@@ -372,11 +363,10 @@ static void column_by_position(const qd_mj *mj, qd_mj_workspace *w, const joint_
   }
   wrench_of(two, df, wrench);
   for (int k = 0; k < 2; ++k) { /* the same forces at moved points */
-    double dp[3], moment[3];
+    double dp[3];
     if (w->moves[p] & (1 << k)) {
       six_velocity_at(dp, d->S, two->side[k].p);
-      vec3_cross(moment, dp, f);
-      vec3_axpy(wrench[k], k == 0 ? 1.0 : -1.0, moment);
+      vec3_add_cross(wrench[k], k == 0 ? 1.0 : -1.0, dp, f);
     }
   }
   if (two->dim == 6) {

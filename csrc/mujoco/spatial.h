@@ -22,19 +22,15 @@ static inline double six_dot(const double x[6], const double y[6]) {
 
 /* r = x cross y of two twists; r must not be x or y */
 static inline void six_cross(double r[6], const double x[6], const double y[6]) {
-  double other[3];
   vec3_cross(r, x, y);
   vec3_cross(r + 3, x, y + 3);
-  vec3_cross(other, x + 3, y);
-  vec3_axpy(r + 3, 1.0, other);
+  vec3_add_cross(r + 3, 1.0, x + 3, y);
 }
 
 /* r = change of the wrench w if it moves with x; r must not be w */
 static inline void six_cross_wrench(double r[6], const double x[6], const double w[6]) {
-  double other[3];
   vec3_cross(r, x, w);
-  vec3_cross(other, x + 3, w + 3);
-  vec3_axpy(r, 1.0, other);
+  vec3_add_cross(r, 1.0, x + 3, w + 3);
   vec3_cross(r + 3, x, w + 3);
 }
 
@@ -53,10 +49,8 @@ typedef struct inertia10 {
 
 /* r = I x: momentum of the twist x */
 static inline void inertia_apply(double r[6], const inertia10 *inertia, const double x[6]) {
-  double other[3];
   mat3_mul_vec(r, inertia->about, x);
-  vec3_cross(other, inertia->moment, x + 3);
-  vec3_axpy(r, 1.0, other);
+  vec3_add_cross(r, 1.0, inertia->moment, x + 3);
   vec3_cross(r + 3, x, inertia->moment);
   vec3_axpy(r + 3, inertia->mass, x + 3);
 }

@@ -41,17 +41,15 @@ void mj_spins_begin(const qd_mj *mj, qd_mj_workspace *w) {
 /* force = m (a x (b x c) + b x (a x c)), moment = a x Jb + b x Ja */
 static void slope_of(const inertia10 *inertia, const double a[3], const double b[3],
                      double force[3], double moment[3]) {
-  double inner[3], other[3];
+  double inner[3];
   vec3_cross(inner, b, inertia->moment);
   vec3_cross(force, a, inner);
   vec3_cross(inner, a, inertia->moment);
-  vec3_cross(other, b, inner);
-  vec3_axpy(force, 1.0, other);
+  vec3_add_cross(force, 1.0, b, inner);
   mat3_mul_vec(inner, inertia->about, b);
   vec3_cross(moment, a, inner);
   mat3_mul_vec(inner, inertia->about, a);
-  vec3_cross(other, b, inner);
-  vec3_axpy(moment, 1.0, other);
+  vec3_add_cross(moment, 1.0, b, inner);
 }
 
 /* Inertia of everything fixed to the body, about its origin. */

@@ -202,14 +202,13 @@ static double change_along(const qd_mj_workspace *w, const strand *s, int dof, r
     memset(m, 0, sizeof *m);
     six_velocity_at(m->velocity, twist, p);
     if (moves(w, dof, s->point[i].body)) {
-      double rest[6], turned[6], part[3];
+      double rest[6], turned[6];
       six_copy(rest, twist);
       six_axpy(rest, -1.0, of == OF_V ? d->before : of == OF_X ? d->x_before : d->w_before);
       six_cross(turned, d->S, rest);
       six_velocity_at(m->d_pos, d->S, p);
       six_velocity_at(m->d_velocity, turned, p);
-      vec3_cross(part, twist, m->d_pos);
-      vec3_axpy(m->d_velocity, 1.0, part);
+      vec3_add_cross(m->d_velocity, 1.0, twist, m->d_pos);
     }
   }
   for (int i = 0; i < s->count; ++i) {
@@ -226,12 +225,11 @@ static double change_along(const qd_mj_workspace *w, const strand *s, int dof, r
 /* rhs += the change of a force's wrenches, as points and pulls move with dof k */
 static void add_wrench_changes(qd_mj_workspace *w, const strand *s, int dof, double force) {
   for (int i = 0; i < s->count; ++i) {
-    double pull[3], change[6], part[3];
+    double pull[3], change[6];
     strand_pull(pull, s, i);
     vec3_scale(change + 3, s->motion[i].d_pull, force);
     vec3_cross(change, s->point[i].pos, change + 3);
-    vec3_cross(part, s->motion[i].d_pos, pull);
-    vec3_axpy(change, force, part);
+    vec3_add_cross(change, force, s->motion[i].d_pos, pull);
     for (int j = w->last_dof[s->point[i].body]; j >= 0; j = w->dof[j].parent) {
       w->rhs[(size_t)j * (size_t)w->columns + (size_t)dof] += six_dot(w->dof[j].S, change);
     }

@@ -78,8 +78,7 @@ static void push_masses(double residual[3], double arm[3], const solved_step *s,
   vec3_cross(part, c->centre, by_mean.f);
   vec3_sub(part, by_mean.m, part);
   mat3_mul_vec(own, c->axes, part);
-  vec3_cross(part, own, mean);
-  vec3_axpy(residual, -s->options->h, part);
+  vec3_add_cross(residual, -s->options->h, own, mean);
 }
 
 static void push_tree(double *change, const solved_step *s, const coasting *c,

@@ -7,16 +7,14 @@ void inertia_form_pull(double *const gradient[QD_ARGUMENT_COUNT], double on_com[
                        const screw *T) {
   const double *R = s->w->kinematics.body_rot + 9 * b;
   const double mass = s->model->parameters.body_mass[b];
-  double vT[3], vZ[3], part[3];
+  double vT[3], vZ[3];
   screw_point_velocity(vT, T, com);
   screw_point_velocity(vZ, Z, com);
   if (gradient[QD_BY_BODY_MASS] != NULL) {
     gradient[QD_BY_BODY_MASS][b] -= vec3_dot(vZ, vT);
   }
-  vec3_cross(part, vT, Z->w);
-  vec3_axpy(on_com, -mass, part);
-  vec3_cross(part, vZ, T->w);
-  vec3_axpy(on_com, -mass, part);
+  vec3_add_cross(on_com, -mass, vT, Z->w);
+  vec3_add_cross(on_com, -mass, vZ, T->w);
   if (gradient[QD_BY_BODY_INERTIA] != NULL) {
     mat3_tmul_vec(vZ, R, Z->w);
     mat3_tmul_vec(vT, R, T->w);

@@ -31,8 +31,7 @@ static void change_body(body_change *out, const pressure_body *body, const doubl
   double part[3], E[9], arm[3];
   screw_point_velocity(out->at, motion, body->at);
   screw_point_velocity(out->velocity, d_twist, body->at);
-  vec3_cross(part, T->w, out->at);
-  vec3_add(out->velocity, out->velocity, part);
+  vec3_add_cross(out->velocity, 1.0, T->w, out->at);
   vec3_add(out->pos, out->at, out->velocity);
   vec3_copy(out->twist, d_twist->w);
   rotation_exp(E, T->w);
@@ -53,15 +52,11 @@ typedef struct changing_wrench {
 /* Adds a force at `arm` from the centre, and its changes with arm and force. */
 static void add_force(changing_wrench *W, const double arm[3], const double d_arm[3],
                       const double f[3], const double df[3]) {
-  double part[3];
   vec3_add(W->f, W->f, f);
   vec3_add(W->df, W->df, df);
-  vec3_cross(part, arm, f);
-  vec3_add(W->m, W->m, part);
-  vec3_cross(part, d_arm, f);
-  vec3_add(W->dm, W->dm, part);
-  vec3_cross(part, arm, df);
-  vec3_add(W->dm, W->dm, part);
+  vec3_add_cross(W->m, 1.0, arm, f);
+  vec3_add_cross(W->dm, 1.0, d_arm, f);
+  vec3_add_cross(W->dm, 1.0, arm, df);
 }
 
 /* Data of one direction. */
@@ -91,13 +86,11 @@ typedef struct polygon_state {
 static void carry(double d_pos[3], double d_normal[3], const direction *d, const double pos[3],
                   const double normal[3]) {
   const body_change *second = d->body + 1;
-  double arm[3], part[3];
+  double arm[3];
   vec3_sub(arm, pos, d->pair->centre);
-  vec3_cross(part, second->turn, arm);
-  vec3_add(d_pos, d_pos, part);
+  vec3_add_cross(d_pos, 1.0, second->turn, arm);
   vec3_add(d_pos, d_pos, second->centre);
-  vec3_cross(part, second->turn, normal);
-  vec3_add(d_normal, d_normal, part);
+  vec3_add_cross(d_normal, 1.0, second->turn, normal);
 }
 
 /* Motion of the second body relative to the first at x due to the displacement, and its change. */
@@ -109,18 +102,14 @@ static void slip_at(double slip[3], double d_slip[3], const direction *d, const 
     const pressure_body *body = d->pair->side + b;
     const body_change *by = d->body + b;
     const double sign = b ? 1.0 : -1.0;
-    double arm[3], d_arm[3], part[3];
+    double arm[3], d_arm[3];
     vec3_sub(arm, x, body->moved.pos);
     vec3_sub(d_arm, dx, by->pos);
-    screw_point_velocity(part, &body->twist, body->at);
-    vec3_axpy(slip, sign, part);
-    vec3_cross(part, body->twist.w, arm);
-    vec3_axpy(slip, sign, part);
+    screw_add_point_velocity(slip, sign, &body->twist, body->at);
+    vec3_add_cross(slip, sign, body->twist.w, arm);
     vec3_axpy(d_slip, sign, by->velocity);
-    vec3_cross(part, by->twist, arm);
-    vec3_axpy(d_slip, sign, part);
-    vec3_cross(part, body->twist.w, d_arm);
-    vec3_axpy(d_slip, sign, part);
+    vec3_add_cross(d_slip, sign, by->twist, arm);
+    vec3_add_cross(d_slip, sign, body->twist.w, d_arm);
   }
 }
 
@@ -133,7 +122,7 @@ static void spin_of(double spin[3], double d_spin[3], const direction *d) {
 static void add_stretch(double slip[3], double d_slip[3], double spin[3], double d_spin[3],
                         const direction *d, const double x[3], const double dx[3]) {
   const body_change *second = d->body + 1;
-  double moved[3], turned[3], d_arm[3], part[3], d_turned[3];
+  double moved[3], turned[3], d_arm[3];
   if (d->before == 0.0) {
     return;
   }
@@ -141,17 +130,13 @@ static void add_stretch(double slip[3], double d_slip[3], double spin[3], double
   vec3_axpy(slip, d->before, moved);
   vec3_axpy(spin, d->before, turned);
   /* x moves with the second body, and also relative to it */
-  vec3_cross(part, second->turn, moved);
-  vec3_axpy(d_slip, d->before, part);
+  vec3_add_cross(d_slip, d->before, second->turn, moved);
   double arm[3];
   vec3_sub(arm, x, d->pair->side[1].moved.pos);
   vec3_sub(d_arm, dx, second->pos);
-  vec3_cross(part, second->turn, arm);
-  vec3_sub(d_arm, d_arm, part);
-  vec3_cross(part, turned, d_arm);
-  vec3_axpy(d_slip, d->before, part);
-  vec3_cross(d_turned, second->turn, turned);
-  vec3_axpy(d_spin, d->before, d_turned);
+  vec3_add_cross(d_arm, -1.0, second->turn, arm);
+  vec3_add_cross(d_slip, d->before, turned, d_arm);
+  vec3_add_cross(d_spin, d->before, second->turn, turned);
 }
 
 /* The elastic cone's addition to a polygon's force, and its change (d_force), by the sliding
@@ -212,7 +197,7 @@ static void change_polygon(polygon_state *out, const direction *d, int i, double
 /* d t1 of t1 = y / |y|, y = axis x n: d t1 = (1 - t1 t1') (axis x dn) / |y|; t2 = n x t1. */
 static void change_frame(double d_frame[9], const qd_model *model, const double frame[9],
                          const double dn[3]) {
-  double axis[3], y[3], dy[3], part[3];
+  double axis[3], y[3], dy[3];
   contact_tangent_axis(axis, model, frame);
   vec3_cross(y, axis, frame);
   vec3_cross(dy, axis, dn);
@@ -220,8 +205,7 @@ static void change_frame(double d_frame[9], const qd_model *model, const double 
   vec3_copy(d_frame, dn);
   vec3_scale(d_frame + 3, dy, 1.0 / vec3_norm(y));
   vec3_cross(d_frame + 6, dn, frame + 3);
-  vec3_cross(part, frame, d_frame + 3);
-  vec3_add(d_frame + 6, d_frame + 6, part);
+  vec3_add_cross(d_frame + 6, 1.0, frame, d_frame + 3);
 }
 
 /* The radius follows the force, and the constant of its row follows the sliding distance; a
@@ -296,13 +280,11 @@ static void change_element(const direction *d, const pressure_element *at, const
 static void change_pressing(const direction *d, changing_wrench *W) {
   const soft_pair *pair = d->pair;
   const body_change *second = d->body + 1;
-  double part[3];
   vec3_copy(W->f, d->raw);
   vec3_copy(W->m, d->raw + 3);
   vec3_cross(W->df, second->turn, W->f);
   vec3_cross(W->dm, second->turn, W->m);
-  vec3_cross(part, second->centre, W->f);
-  vec3_add(W->dm, W->dm, part);
+  vec3_add_cross(W->dm, 1.0, second->centre, W->f);
   for (int i = 0; i < 6; ++i) {
     double sum = 0.0;
     for (int k = 0; k < 3; ++k) {
@@ -335,8 +317,7 @@ static double change_whole(polygon_state *out, const direction *d, const pressur
   double spun = 0.0, raw, weight = 0.0, outward[3] = {0.0, 0.0, 0.0};
   polygon_state one;
   memset(out, 0, sizeof *out);
-  vec3_copy(out->d_normal, W->df);
-  vec3_axpy(out->d_normal, -vec3_dot(n, W->df), n);
+  vec3_reject(out->d_normal, W->df, n);
   vec3_scale(out->d_normal, out->d_normal, 1.0 / size);
   for (int i = 0; i < d->polygons; ++i) {
     const qd_patch_polygon *polygon = d->s->w->problem.soft.polygon + i;
@@ -373,17 +354,13 @@ static void body_wrench_change(double out[6], const direction *d, int b, const c
   vec3_cross(part, arm, W->f);
   vec3_sub(moment, W->m, part);
   vec3_copy(d_moment, W->dm);
-  vec3_cross(part, by->pos, W->f);
-  vec3_sub(d_moment, d_moment, part);
-  vec3_cross(part, arm, W->df);
-  vec3_sub(d_moment, d_moment, part);
+  vec3_add_cross(d_moment, -1.0, by->pos, W->f);
+  vec3_add_cross(d_moment, -1.0, arm, W->df);
   mat3_tmul_vec(first, by->dJ, moment);
   mat3_tmul_vec(second, body->J, d_moment);
   vec3_add(first, first, second);
-  vec3_cross(part, by->at, W->f);
-  vec3_add(first, first, part);
-  vec3_cross(part, body->at, W->df);
-  vec3_add(first, first, part);
+  vec3_add_cross(first, 1.0, by->at, W->f);
+  vec3_add_cross(first, 1.0, body->at, W->df);
   for (int i = 0; i < 3; ++i) {
     out[i] = sign * first[i];
     out[3 + i] = sign * W->df[i];
@@ -499,13 +476,11 @@ static void sum_wrenches(direction *d, pressure_change *out) {
   vec3_add(m, d->pair->wrench + 3, d->pair->friction + 3);
   for (int b = 0; b < 2; ++b) {
     const pressure_body *body = d->pair->side + b;
-    double arm[3], part[3], moment[3];
+    double arm[3], part[3];
     vec3_sub(arm, body->moved.pos, d->pair->centre);
     vec3_cross(part, arm, f);
-    vec3_sub(moment, m, part);
-    mat3_tmul_vec(out->on[b].m, body->J, moment);
-    vec3_cross(part, body->at, f);
-    vec3_add(out->on[b].m, out->on[b].m, part);
+    mat3_tmul_sub(out->on[b].m, body->J, m, part);
+    vec3_add_cross(out->on[b].m, 1.0, body->at, f);
     vec3_scale(out->on[b].m, out->on[b].m, b ? 1.0 : -1.0);
     vec3_scale(out->on[b].f, f, b ? 1.0 : -1.0);
   }

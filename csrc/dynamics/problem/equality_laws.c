@@ -67,9 +67,7 @@ static void fill_law(problem *p, int constraint) {
   for (int side = 0; side < 2; ++side) {
     const screw *T = p->velocity.body + s->body[side];
     const double sign = side == 0 ? -1.0 : 1.0;
-    double moved[3];
-    screw_point_velocity(moved, T, s->anchor[side]);
-    vec3_axpy(law->speed, sign, moved);
+    screw_add_point_velocity(law->speed, sign, T, s->anchor[side]);
     vec3_axpy(law->speed + 3, sign, T->w);
   }
   constraint_turn_rows(s, law->speed + 3);

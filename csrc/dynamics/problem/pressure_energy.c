@@ -15,12 +15,11 @@ void pressure_numbers(double out[6], const pressure_body *body, const screw *twi
 
 void pressure_motion_of(double motion[6], const pressure_body *body, const double x[3],
                         const double numbers[6]) {
-  double arm[3], part[3];
+  double arm[3];
   vec3_copy(motion, numbers);
   mat3_mul_vec(motion + 3, body->J, numbers + 3);
   vec3_sub(arm, x, body->moved.pos);
-  vec3_cross(part, motion + 3, arm);
-  vec3_add(motion, motion, part);
+  vec3_add_cross(motion, 1.0, motion + 3, arm);
 }
 
 void pressure_body_motion(double motion[6], const pressure_body *body, const double x[3],
@@ -66,7 +65,6 @@ void pressure_energy_load(soft_pair *pair) {
 
 /* Change of the wrench on the second body, about the fixed centre, with the motion of one body. */
 static void wrench_change(double out[6], const soft_pair *pair, const double motion[6], int side) {
-  double part[3];
   for (int i = 0; i < 6; ++i) {
     out[i] = 0.0;
     for (int j = 0; j < 6; ++j) {
@@ -74,12 +72,9 @@ static void wrench_change(double out[6], const soft_pair *pair, const double mot
     }
   }
   if (side) { /* the second body carries the wrench */
-    vec3_cross(part, motion + 3, pair->wrench);
-    vec3_add(out, out, part);
-    vec3_cross(part, motion + 3, pair->wrench + 3);
-    vec3_add(out + 3, out + 3, part);
-    vec3_cross(part, motion, pair->wrench);
-    vec3_add(out + 3, out + 3, part);
+    vec3_add_cross(out, 1.0, motion + 3, pair->wrench);
+    vec3_add_cross(out + 3, 1.0, motion + 3, pair->wrench + 3);
+    vec3_add_cross(out + 3, 1.0, motion, pair->wrench);
   }
 }
 
@@ -97,8 +92,7 @@ static void fill_column(double H[PRESSURE_NUMBERS * PRESSURE_NUMBERS], const sof
     double moment[3], turned[3], own[3] = {0.0, 0.0, 0.0}, part[3], dJ[9];
     moment_at(moment, body, pair->centre, change);
     if (b == side) {
-      vec3_cross(part, numbers, pair->wrench);
-      vec3_sub(moment, moment, part);
+      vec3_add_cross(moment, -1.0, numbers, pair->wrench);
       rotation_left_jacobian_change(dJ, body->twist.w, numbers + 3);
       moment_at(part, body, pair->centre, pair->wrench);
       mat3_tmul_vec(own, dJ, part);

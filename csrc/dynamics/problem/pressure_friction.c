@@ -11,12 +11,11 @@ double pressure_friction_part(const qd_step_options *o) {
 void pressure_friction_stretch(double out[3], double turned[3], const soft_pair *pair,
                                const double x[3]) {
   const body_frame *second = &pair->side[1].moved;
-  double arm[3], part[3];
+  double arm[3];
   mat3_mul_vec(out, second->rot, pair->stretch);
   mat3_mul_vec(turned, second->rot, pair->stretch + 3);
   vec3_sub(arm, x, second->pos);
-  vec3_cross(part, turned, arm);
-  vec3_add(out, out, part);
+  vec3_add_cross(out, 1.0, turned, arm);
 }
 
 /* Components along the tangents, and of the rotation about the normal. */
@@ -153,7 +152,7 @@ void pressure_friction_settle(double out[QD_BRISTLES], const pressure_contact *s
                               const soft_pair *pair, const double *dual, const qd_step_options *o) {
   const double time = o->bristle_time, keep = time / (o->h + time);
   const body_frame *second = &pair->side[1].moved;
-  double K[36], load[6], x[6], old[6], arm[3], part[3];
+  double K[36], load[6], x[6], old[6], arm[3];
   memset(out, 0, QD_BRISTLES * sizeof(double));
   if (o->patch_law != QD_PATCH_BRISTLE) {
     return;
@@ -172,8 +171,7 @@ void pressure_friction_settle(double out[QD_BRISTLES], const pressure_contact *s
     x[i] = keep * old[i] - (1.0 - keep) * x[i] / o->bristle_stiffness;
   }
   vec3_sub(arm, second->pos, pair->centre);
-  vec3_cross(part, x + 3, arm);
-  vec3_add(x, x, part);
+  vec3_add_cross(x, 1.0, x + 3, arm);
   mat3_tmul_vec(out, second->rot, x);
   mat3_tmul_vec(out + 3, second->rot, x + 3);
 }

@@ -178,8 +178,7 @@ static void search(nearest *n, const point_cloud *cloud, question *ask) {
 
 /* The point at this place in the tree, in the world. */
 static void world_point(double out[3], const placed_shape *cloud, int place) {
-  mat3_mul_vec(out, cloud->rot, cloud->cloud->point + 3 * place);
-  vec3_add(out, out, cloud->pos);
+  mat3_mul_add(out, cloud->rot, cloud->cloud->point + 3 * place, cloud->pos);
 }
 
 /* Sorts by the given order of the first cloud's points, then of the second's. */
@@ -278,8 +277,7 @@ typedef struct two_clouds {
 } two_clouds;
 
 static void from_b(double out[3], const two_clouds *t, const double x[3]) {
-  mat3_mul_vec(out, t->rot, x);
-  vec3_add(out, out, t->pos);
+  mat3_mul_add(out, t->rot, x, t->pos);
 }
 
 static double ball_distance(const two_clouds *t, int a, int b) {

@@ -375,8 +375,7 @@ int height_field_convex_collide(const placed_shape *a, const placed_shape *b, do
   for (int i = 0; i < count; ++i) {
     out[i] = t.found[i];
     mat3_mul_vec(out[i].normal, a->rot, t.found[i].normal);
-    mat3_mul_vec(out[i].pos, a->rot, t.found[i].pos);
-    vec3_add(out[i].pos, out[i].pos, a->pos);
+    mat3_mul_add(out[i].pos, a->rot, t.found[i].pos, a->pos);
   }
   return count;
 }
@@ -388,8 +387,7 @@ static void part_in_world(hfield_part *out, const placed_shape *field, int part)
   hfield_part_place(out, field->heights, part);
   vec3_copy(pos, out->shape.pos);
   memcpy(rot, out->shape.rot, sizeof rot);
-  mat3_mul_vec(out->shape.pos, field->rot, pos);
-  vec3_add(out->shape.pos, out->shape.pos, field->pos);
+  mat3_mul_add(out->shape.pos, field->rot, pos, field->pos);
   mat3_mul(out->shape.rot, field->rot, rot);
 }
 

@@ -21,8 +21,7 @@ int plane_mesh_collide(const placed_shape *a, const placed_shape *b, double marg
   vec3_scale(down, closest.normal, -1.0);
   mat3_tmul_vec(local, b->rot, down);
   const int lowest = mesh_support(b->mesh, local);
-  mat3_mul_vec(x, b->rot, b->mesh->vertex + 3 * lowest);
-  vec3_add(x, x, b->pos);
+  mat3_mul_add(x, b->rot, b->mesh->vertex + 3 * lowest, b->pos);
   vec3_sub(difference, x, a->pos);
   closest.dist = vec3_dot(closest.normal, difference);
   vec3_copy(closest.pos, x);
@@ -33,9 +32,8 @@ int plane_mesh_collide(const placed_shape *a, const placed_shape *b, double marg
 /* For a centre that is inside, or so near to the surface that its direction is rounding. */
 static void leave_by_face(contact_point *out, const placed_shape *mesh, const placed_shape *ball,
                           int *feature) {
-  double difference[3], c[3], excess;
-  vec3_sub(difference, ball->pos, mesh->pos);
-  mat3_tmul_vec(c, mesh->rot, difference);
+  double c[3], excess;
+  mat3_tmul_sub(c, mesh->rot, ball->pos, mesh->pos);
   const int polygon = mesh_polygon_nearest(mesh->mesh, c, &excess);
   mat3_mul_vec(out->normal, mesh->rot, mesh->mesh->normal + 3 * polygon);
   out->dist = excess - ball->size[0];

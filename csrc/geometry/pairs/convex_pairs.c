@@ -183,8 +183,7 @@ static double side_closest(const convex_pair *pair, convex_witness *best) {
   for (int k = 0; k < 2; ++k) {
     count[k] = shape_lines(lines[k], pair->shape[k]);
     if (count[k] == 1) {
-      vec3_copy(n, pair->d);
-      vec3_axpy(n, -vec3_dot(pair->d, lines[k][0]), lines[k][0]);
+      vec3_reject(n, pair->d, lines[k][0]);
       keep_better(pair, n, best);
     }
   }

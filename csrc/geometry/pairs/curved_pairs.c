@@ -38,8 +38,7 @@ int plane_cylinder_collide(const placed_shape *a, const placed_shape *b, double 
   const double end = local[2] > 0.0 ? -1.0 : 1.0;
   vec3_set(lowest, across > 0.0 ? scale * local[0] : b->size[0], scale * local[1],
            end * b->size[1]);
-  mat3_mul_vec(x, b->rot, lowest);
-  vec3_add(x, x, b->pos);
+  mat3_mul_add(x, b->rot, lowest, b->pos);
   plane_contact(&closest, a, x);
   return closest_and_manifold(a, b, &closest, 0,
                               end > 0.0 ? CYLINDER_UPPER_RIM : CYLINDER_LOWER_RIM, margin, out);
@@ -53,8 +52,7 @@ int plane_ellipsoid_collide(const placed_shape *a, const placed_shape *b, double
   mat3_tmul_vec(y, b->rot, normal);
   vec3_scale(lowest.n, y, -1.0);
   surface_retract(b, &lowest);
-  mat3_mul_vec(x, b->rot, lowest.x);
-  vec3_add(x, x, b->pos);
+  mat3_mul_add(x, b->rot, lowest.x, b->pos);
   plane_contact(out, a, x);
   out->feature = 0;
   return out->dist <= margin;
@@ -79,9 +77,8 @@ static int ball_contact(contact_point *out, const placed_shape *a, const placed_
 
 int cylinder_sphere_collide(const placed_shape *a, const placed_shape *b, double margin,
                             contact_point *out) {
-  double difference[3], y[3], n[3] = {0.0, 0.0, 0.0};
-  vec3_sub(difference, b->pos, a->pos);
-  mat3_tmul_vec(y, a->rot, difference);
+  double y[3], n[3] = {0.0, 0.0, 0.0};
+  mat3_tmul_sub(y, a->rot, b->pos, a->pos);
   const double rho = hypot(y[0], y[1]), end = y[2] < 0.0 ? -1.0 : 1.0;
   const double out_of_side = rho - a->size[0], out_of_end = fabs(y[2]) - a->size[1];
   const int beside = rho > core_touch_distance(shape_extent(a)); /* not on the axis */
@@ -148,9 +145,8 @@ static void ellipsoid_project(const double size[3], const double y[3], double n[
 
 int ellipsoid_sphere_collide(const placed_shape *a, const placed_shape *b, double margin,
                              contact_point *out) {
-  double difference[3], y[3], n[3], x[3], r[3];
-  vec3_sub(difference, b->pos, a->pos);
-  mat3_tmul_vec(y, a->rot, difference);
+  double y[3], n[3], x[3], r[3];
+  mat3_tmul_sub(y, a->rot, b->pos, a->pos);
   ellipsoid_project(a->size, y, n, x);
   vec3_sub(r, y, x);
   return ball_contact(out, a, b, n, vec3_dot(n, r), 0, margin);

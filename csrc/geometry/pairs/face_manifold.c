@@ -180,8 +180,7 @@ static double face_side(double normal[3], double vertex[3], const placed_shape *
 
 /* p of the lowest line of a cylinder with this axis; returns |y|. */
 static double lowest_direction(double p[3], const double axis[3], const double normal[3]) {
-  vec3_copy(p, normal);
-  vec3_axpy(p, -vec3_dot(normal, axis), axis);
+  vec3_reject(p, normal, axis);
   vec3_scale(p, p, -1.0);
   return vec3_normalize(p);
 }
@@ -300,8 +299,8 @@ static int add_braces(polygon_vertex *vertices, int count, const placed_shape *o
   for (int i = 0; i < mesh->brace_count[part] && count < FACE_MANIFOLD_CAPACITY; ++i) {
     polygon_vertex *brace = vertices + count;
     int over = 1;
-    mat3_mul_vec(brace->x, other->rot, mesh->vertex + 3 * mesh->brace[MESH_BRACES_MAX * part + i]);
-    vec3_add(brace->x, brace->x, other->pos);
+    mat3_mul_add(brace->x, other->rot, mesh->vertex + 3 * mesh->brace[MESH_BRACES_MAX * part + i],
+                 other->pos);
     vec3_sub(arm, brace->x, center);
     for (int k = 0; k < face_side_count(owner, face, CLIPS) && over; ++k) {
       const double reach = face_side(side, vertex, owner, face, CLIPS, k);

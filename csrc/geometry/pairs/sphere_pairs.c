@@ -129,9 +129,8 @@ static int box_project_face(core_projection *out, const placed_shape *box, int a
 /* Returns the feature: 13 + sum of s_i 3^i, with s_i = -1, 0, 1 the side on which coordinate i of c
  * lies outside the box; for a centre inside, the closest face only. */
 static int box_project(core_projection *out, const placed_shape *box, const double c[3]) {
-  double difference[3], y[3], sign[3], excess[3], local[3] = {0.0, 0.0, 0.0};
-  vec3_sub(difference, c, box->pos);
-  mat3_tmul_vec(y, box->rot, difference);
+  double y[3], sign[3], excess[3], local[3] = {0.0, 0.0, 0.0};
+  mat3_tmul_sub(y, box->rot, c, box->pos);
   int outside = 0, farthest = 0, inner_axis = 0, feature = 13;
   double square = 0.0;
   for (int i = 0; i < 3; ++i) {

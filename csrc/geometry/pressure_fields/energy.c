@@ -223,8 +223,7 @@ static void triangle_in_space(void *context, int first, const field_moved *moved
 static void way_out(const field_pair *pair, double way[3]) {
   double from[3];
   int axis = 0;
-  mat3_mul_vec(from, pair->R, pair->first->whole.centre);
-  vec3_add(from, from, pair->t);
+  mat3_mul_add(from, pair->R, pair->first->whole.centre, pair->t);
   vec3_sub(from, from, pair->second->whole.centre);
   for (int k = 1; k < 3; ++k) {
     axis = fabs(from[k]) > fabs(from[axis]) ? k : axis;

@@ -44,16 +44,14 @@ qd_status field_pair_init(field_pair *pair, const field_placed *a, const field_p
 
 void field_triangle_move(field_moved *out, const field_pair *pair, const field_triangle *t) {
   for (int i = 0; i < 3; ++i) {
-    mat3_mul_vec(out->corner[i], pair->R, t->corner[i]);
-    vec3_add(out->corner[i], out->corner[i], pair->t);
+    mat3_mul_add(out->corner[i], pair->R, t->corner[i], pair->t);
   }
   mat3_mul_vec(out->normal, pair->R, t->normal);
 }
 
 void field_cell_move(field_moved *out, const field_pair *pair, const field_cell *cell) {
   for (int i = 0; i < 4; ++i) {
-    mat3_mul_vec(out->corner[i], pair->R, cell->corner[i]);
-    vec3_add(out->corner[i], out->corner[i], pair->t);
+    mat3_mul_add(out->corner[i], pair->R, cell->corner[i], pair->t);
   }
   mat3_mul_vec(out->gradient, pair->R, cell->gradient);
   vec3_scale(out->gradient, out->gradient, pair->scale[0]);
@@ -336,8 +334,7 @@ static void part_meets(const search *s, const field_part *part) {
 static int far_apart(const field_pair *pair) {
   const qd_field *first = pair->first, *second = pair->second;
   double way[3];
-  mat3_mul_vec(way, pair->R, first->whole.centre);
-  vec3_add(way, way, pair->t);
+  mat3_mul_add(way, pair->R, first->whole.centre, pair->t);
   vec3_sub(way, way, second->whole.centre);
   const double reach = first->radius + second->radius;
   return !field_is_space(second) && vec3_dot(way, way) > reach * reach;

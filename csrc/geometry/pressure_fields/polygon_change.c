@@ -213,11 +213,10 @@ static int add_edge(state *s, const double *a, const double *b, double turn) {
 static double turn_of(const state *s) {
   double sum[3] = {0.0, 0.0, 0.0};
   for (int i = 2; i < s->polygon->vertex_count; ++i) {
-    double a[3], b[3], cross[3];
+    double a[3], b[3];
     vec3_sub(a, s->vertex + 3 * (i - 1), s->vertex);
     vec3_sub(b, s->vertex + 3 * i, s->vertex);
-    vec3_cross(cross, a, b);
-    vec3_add(sum, sum, cross);
+    vec3_add_cross(sum, 1.0, a, b);
   }
   return vec3_dot(sum, s->polygon->normal) < 0.0 ? -1.0 : 1.0;
 }
@@ -260,8 +259,7 @@ static void normal_change(double dn[3], const state *s, int k) {
   } else if (s->soft[1]) {
     vec3_cross(change, g, axis);
     vec3_axpy(change, k == 6 ? -1.0 : 0.0, g);
-    vec3_copy(dn, change);
-    vec3_axpy(dn, -vec3_dot(n, change), n);
+    vec3_reject(dn, change, n);
     vec3_scale(dn, dn, 1.0 / s->stiffness);
   }
 }

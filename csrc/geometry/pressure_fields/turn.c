@@ -35,9 +35,7 @@ static void tangent_turn(double K[36], const double R[9], const double t[3]) {
 }
 
 static void point_turn(double x[3], const double R[9], const double t[3]) {
-  double moved[3];
-  mat3_mul_vec(moved, R, x);
-  vec3_add(x, moved, t);
+  mat3_mul_add(x, R, x, t);
 }
 
 void field_patch_turn(qd_patch *patch, const patch_room *room, const double R[9],

@@ -25,8 +25,8 @@ void collision_place_shapes(placed_shape *shapes, const qd_model *model, const k
     shape->mesh = model->geom_mesh[i] >= 0 ? model->mesh[model->geom_mesh[i]] : NULL;
     shape->cloud = model->geom_cloud[i] >= 0 ? model->cloud[model->geom_cloud[i]] : NULL;
     shape->heights = model->geom_hfield[i] >= 0 ? model->hfield[model->geom_hfield[i]] : NULL;
-    mat3_mul_vec(shape->pos, k->body_rot + 9 * body, model->geom_pos + 3 * i);
-    vec3_axpy(shape->pos, 1.0, k->body_pos + 3 * body);
+    mat3_mul_add(shape->pos, k->body_rot + 9 * body, model->geom_pos + 3 * i,
+                 k->body_pos + 3 * body);
     if (shape->type != QD_SPHERE) {
       mat3_mul(shape->rot, k->body_rot + 9 * body, model->geom_rot + 9 * i);
     }
@@ -265,21 +265,18 @@ static void mul_3x6(double r[3], const double *D, const double x[6]) {
 static void frame_motion(double d_frame[9], const double axis[3], const double *frame,
                          const double *w) {
   const double *n = frame, *t1 = frame + 3, *dn = d_frame;
-  double y[3], dy[3], part[3], turned[3];
+  double y[3], dy[3], turned[3];
   double *dt1 = d_frame + 3, *dt2 = d_frame + 6;
   vec3_cross(y, axis, n);
   vec3_cross(dy, axis, dn);
   if (w != NULL) {
     vec3_cross(turned, w, axis);
-    vec3_cross(part, turned, n);
-    vec3_axpy(dy, 1.0, part);
+    vec3_add_cross(dy, 1.0, turned, n);
   }
-  vec3_copy(dt1, dy);
-  vec3_axpy(dt1, -vec3_dot(t1, dy), t1);
+  vec3_reject(dt1, dy, t1);
   vec3_scale(dt1, dt1, 1.0 / vec3_norm(y));
   vec3_cross(dt2, dn, t1);
-  vec3_cross(part, n, dt1);
-  vec3_axpy(dt2, 1.0, part);
+  vec3_add_cross(dt2, 1.0, n, dt1);
 }
 
 void contact_motion_compute(contact_motion *out, const collision *c, const qd_model *model,
@@ -315,14 +312,12 @@ static void frame_pull(double normal[3], double moment[3], const double axis[3],
   double y[3], part[3], on_y[3];
   vec3_cross(y, axis, n);
   vec3_copy(normal, cotangent);
-  vec3_cross(part, t1, cotangent + 6);
-  vec3_axpy(normal, 1.0, part);
+  vec3_add_cross(normal, 1.0, t1, cotangent + 6);
   vec3_cross(on_y, cotangent + 6, n);
   vec3_axpy(on_y, 1.0, cotangent + 3);
   vec3_axpy(on_y, -vec3_dot(t1, on_y), t1);
   vec3_scale(on_y, on_y, 1.0 / vec3_norm(y));
-  vec3_cross(part, on_y, axis);
-  vec3_axpy(normal, 1.0, part);
+  vec3_add_cross(normal, 1.0, on_y, axis);
   vec3_cross(part, n, on_y);
   vec3_cross(moment, axis, part);
 }
@@ -349,7 +344,7 @@ void contact_motion_pull(wrench *on_a, wrench *on_b, double *by_size, const coll
                          const qd_model *model, const qd_contact *contact,
                          const contact_point_derivative *d, const contact_point_derivative *sizes,
                          const contact_motion *cotangent) {
-  double normal[3], relative[6], part[3], turning[3];
+  double normal[3], relative[6], turning[3];
   tangent_axis from;
   contact_frame_axis(&from, c, model, contact);
   frame_pull(normal, turning, from.axis, contact->frame, cotangent->frame);
@@ -360,8 +355,7 @@ void contact_motion_pull(wrench *on_a, wrench *on_b, double *by_size, const coll
   /* the rigid motion with A, minus the effect of B's relative motion */
   vec3_copy(on_a->f, cotangent->pos);
   vec3_cross(on_a->m, contact->pos, on_a->f);
-  vec3_cross(part, contact->frame, normal);
-  vec3_axpy(on_a->m, 1.0, part);
+  vec3_add_cross(on_a->m, 1.0, contact->frame, normal);
   wrench_axpy(on_a, -1.0, on_b);
   if (from.side >= 0) {
     wrench *on = from.side == 0 ? on_a : on_b;

@@ -5,8 +5,7 @@
 void pressure_field_frame(body_frame *out, const qd_model *model, const body_frame *body,
                           int geom) {
   mat3_mul(out->rot, body->rot, model->geom_rot + 9 * geom);
-  mat3_mul_vec(out->pos, body->rot, model->geom_field_pos + 3 * geom);
-  vec3_add(out->pos, out->pos, body->pos);
+  mat3_mul_add(out->pos, body->rot, model->geom_field_pos + 3 * geom, body->pos);
 }
 
 static void place_field(field_placed *out, const qd_model *model, const body_frame *body,

@@ -30,13 +30,12 @@ static void motion_change(double out[MOTION_MAX], double motion[MOTION_MAX], con
                           const screw *d_twist, const qd_contact *contact,
                           const contact_motion *m) {
   screw relative, change;
-  double velocity[3], d_velocity[3], part[3];
+  double velocity[3], d_velocity[3];
   screw_sub(&relative, twist + contact->body_b, twist + contact->body_a);
   screw_sub(&change, d_twist + contact->body_b, d_twist + contact->body_a);
   screw_point_velocity(velocity, &relative, contact->pos);
   screw_point_velocity(d_velocity, &change, contact->pos);
-  vec3_cross(part, relative.w, m->pos);
-  vec3_axpy(d_velocity, 1.0, part);
+  vec3_add_cross(d_velocity, 1.0, relative.w, m->pos);
   for (int axis = 0; axis < 3; ++axis) {
     const double *t = contact->frame + 3 * axis, *dt = m->frame + 3 * axis;
     motion[axis] = vec3_dot(t, velocity);
@@ -103,7 +102,7 @@ void push_contact(const pushforward *p, int index) {
   const qd_contact *contact = p->s->w->collision.contact + index;
   const contact_block *block = program->block + index;
   double motion[MOTION_MAX], change[MOTION_MAX], speed[MOTION_MAX];
-  double d_force[MOTION_MAX] = {0.0}, slope[2], force[3], moment[3], part[3];
+  double d_force[MOTION_MAX] = {0.0}, slope[2], force[3], moment[3];
   int coefficient[2];
   contact_motion m;
   wrench dW;
@@ -137,11 +136,9 @@ void push_contact(const pushforward *p, int index) {
     vec3_axpy(dW.f, contact->force[axis], m.frame + 3 * axis);
     vec3_axpy(dW.m, contact->force[3 + axis], m.frame + 3 * axis);
   }
-  vec3_cross(part, contact->pos, dW.f);
-  vec3_axpy(dW.m, 1.0, part);
+  vec3_add_cross(dW.m, 1.0, contact->pos, dW.f);
   contact_world_force(force, moment, contact, contact->force);
-  vec3_cross(part, m.pos, force);
-  vec3_axpy(dW.m, 1.0, part);
+  vec3_add_cross(dW.m, 1.0, m.pos, force);
   wrench_axpy(p->d->pose + contact->body_b, 1.0, &dW);
   wrench_axpy(p->d->pose + contact->body_a, -1.0, &dW);
 }
@@ -160,11 +157,9 @@ static void push_motion(double *change, const pushforward *p, const constraint_s
     screw_point_velocity(d_anchor, d->body_motion + body, state->anchor[side]);
     screw_point_velocity(part, d_twist + body, state->anchor[side]);
     vec3_axpy(change, sign, part);
-    vec3_cross(part, d_twist[carrier].w, state->anchor[side]);
-    vec3_axpy(change, -sign, part);
+    vec3_add_cross(change, -sign, d_twist[carrier].w, state->anchor[side]);
     vec3_sub(relative, twist[body].w, twist[carrier].w);
-    vec3_cross(part, relative, d_anchor);
-    vec3_axpy(change, sign, part);
+    vec3_add_cross(change, sign, relative, d_anchor);
     vec3_axpy(change + 3, sign, d_twist[body].w);
   }
   if (state->rows == 6 && state->by_quaternion) {
@@ -191,9 +186,8 @@ static void push_violation(double d_violation[CONSTRAINT_ROWS_MAX], const pushfo
     double d_anchor[3];
     screw_point_velocity(d_anchor, d->body_motion + body, state->anchor[side]);
     vec3_axpy(d_violation, sign, d_anchor);
-    vec3_cross(part, d_anchor, force);
-    vec3_axpy(d->pose[body].m, sign, part);
-    vec3_axpy(d->pose[state->body[2]].m, -sign, part);
+    vec3_add_cross(d->pose[body].m, sign, d_anchor, force);
+    vec3_add_cross(d->pose[state->body[2]].m, -sign, d_anchor, force);
     if (state->rows == 6 && !state->by_quaternion) {
       constraint_turn_push(d_violation + 3, state, d->body_motion[body].w, side);
     }

@@ -11,14 +11,13 @@ static void pull_body_parameters(const pullback *p, int b, const double com[3],
   const double mass = model->parameters.body_mass[b], fall = model->body_fall[b];
   const body_motion *m = &p->point->motion;
   const screw *Z = d->mass_z.body + b, *G = d->gravity_z.body + b;
-  double vG[3], on_com[3] = {0.0, 0.0, 0.0}, part[3];
+  double vG[3], on_com[3] = {0.0, 0.0, 0.0};
   screw_point_velocity(vG, G, com);
   if (p->gradient[QD_BY_GRAVITY] != NULL) {
     vec3_axpy(p->gradient[QD_BY_GRAVITY], mass * fall, vG);
   }
   add_gradient(p, QD_BY_BODY_MASS, b, fall * vec3_dot(g, vG));
-  vec3_cross(part, g, G->w);
-  vec3_axpy(on_com, mass * fall, part);
+  vec3_add_cross(on_com, mass * fall, g, G->w);
   inertia_form_pull(p->gradient, on_com, p->s, b, com, Z, m->acceleration.body + b);
   if (p->s->options->dynamic) {
     screw carried;
@@ -26,8 +25,7 @@ static void pull_body_parameters(const pullback *p, int b, const double com[3],
     inertia_form_pull(p->gradient, on_com, p->s, b, com, &carried, m->velocity.body + b);
   }
   if (applied != NULL) {
-    vec3_cross(part, applied, d->by_z.body[b].w);
-    vec3_axpy(on_com, 1.0, part);
+    vec3_add_cross(on_com, 1.0, applied, d->by_z.body[b].w);
   }
   if (p->gradient[QD_BY_BODY_COM] != NULL) {
     mat3_tmul_vec(part, R, on_com);

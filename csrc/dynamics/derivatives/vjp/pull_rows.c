@@ -16,10 +16,9 @@ static void relative_motion_of(relative_motion *out, const twist_field *field,
 /* out += cotangents of the contact's point and axes in f.w(x). */
 static void add_contact_cotangent(contact_motion *out, const double f[MOTION_MAX],
                                   const qd_contact *contact, const relative_motion *x) {
-  double force[3], moment[3], part[3];
+  double force[3], moment[3];
   contact_world_force(force, moment, contact, f);
-  vec3_cross(part, force, x->twist.w);
-  vec3_axpy(out->pos, 1.0, part);
+  vec3_add_cross(out->pos, 1.0, force, x->twist.w);
   for (int axis = 0; axis < 3; ++axis) {
     vec3_axpy(out->frame + 3 * axis, f[axis], x->velocity);
     vec3_axpy(out->frame + 3 * axis, f[3 + axis], x->twist.w);
