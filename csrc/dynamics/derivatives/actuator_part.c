@@ -1,4 +1,5 @@
 #include "dynamics/derivatives/step_point.h"
+#include "dynamics/workspace.h"
 
 /* For an actuator with a row: w = d - F0 / (K - m) + F / (K - m) is zero between the limits; at a
  * limit, K - m acts on the rest of d. The cost contains m d; m is a share of K, or an inertia over
@@ -57,41 +58,36 @@ static actuator_part part_of_force(const qd_model *model, const qd_step_options 
 }
 
 /* For an actuator whose force MuJoCo's law clamps at the beginning of the step. */
-static actuator_part part_of_clamped(const problem *p, const qd_model *model,
-                                     const qd_step_options *options, const qd_step_input *input,
-                                     double d, int actuator) {
-  const int side = problem_clamped_force(p, model, options, input, actuator).side;
+static actuator_part part_of_clamped(const solved_step *s, double d, int actuator) {
+  const problem *p = &s->w->problem;
+  const int side = problem_clamped_force(p, s->model, s->options, s->input, actuator).side;
   return (actuator_part){
-      .slope = problem_clamped_slopes(p, model, options, input, actuator, d),
+      .slope = problem_clamped_slopes(p, s->model, s->options, s->input, actuator, d),
       .row = -1,
       .by_lower = side < 0,
       .by_upper = side > 0,
   };
 }
 
-static actuator_part part_of(const problem *p, const qd_model *model,
-                             const qd_step_options *options, const qd_step_input *input,
-                             const double *delta, int actuator) {
-  const actuator_point at = actuator_point_at(p, model, options, input, actuator);
+static actuator_part part_of(const solved_step *s, int actuator) {
+  const problem *p = &s->w->problem;
+  const qd_model *model = s->model;
+  const actuator_point at = actuator_point_at(p, model, s->options, s->input, actuator);
   const int row = p->row_of_actuator[actuator], dof = model->actuator_dof[actuator];
   if (dof < 0 && p->tendon_row[row].kind == TENDON_ACTUATOR) {
-    return part_of_tendon(p, model, &at, delta, actuator);
+    return part_of_tendon(p, model, &at, s->delta, actuator);
   }
-  if (problem_clamps_force(model, options, actuator)) {
-    return part_of_clamped(p, model, options, input, dof < 0 ? 0.0 : delta[dof], actuator);
+  const double d = dof < 0 ? 0.0 : s->delta[dof];
+  if (problem_clamps_force(model, s->options, actuator)) {
+    return part_of_clamped(s, d, actuator);
   }
-  if (dof < 0) {
-    return part_of_force(model, options, &at, 0.0, actuator);
-  }
-  return row >= 0 ? part_of_row(p, model, &at, options->h, delta[dof], actuator)
-                  : part_of_force(model, options, &at, delta[dof], actuator);
+  return dof >= 0 && row >= 0 ? part_of_row(p, model, &at, s->options->h, d, actuator)
+                              : part_of_force(model, s->options, &at, d, actuator);
 }
 
-actuator_part actuator_part_of(const problem *p, const qd_model *model,
-                               const qd_step_options *options, const qd_step_input *input,
-                               const double *delta, int actuator) {
-  actuator_part part = part_of(p, model, options, input, delta, actuator);
-  if (actuator_command(model, options, input, actuator) != input->u[actuator]) {
+actuator_part actuator_part_of(const solved_step *s, int actuator) {
+  actuator_part part = part_of(s, actuator);
+  if (actuator_command(s->model, s->options, s->input, actuator) != s->input->u[actuator]) {
     part.slope.u = part.resistance.u = 0.0;
   }
   return part;
@@ -110,9 +106,7 @@ static actuator_part part_of_tendon_itself(const problem *p, const qd_model *mod
   };
 }
 
-actuator_part tendon_part_of(const problem *p, const qd_model *model,
-                             const qd_step_options *options, const qd_step_input *input,
-                             const double *delta, const tendon_row *row) {
-  return row->actuator < 0 ? part_of_tendon_itself(p, model, row->tendon)
-                           : actuator_part_of(p, model, options, input, delta, row->actuator);
+actuator_part tendon_part_of(const solved_step *s, const tendon_row *row) {
+  return row->actuator < 0 ? part_of_tendon_itself(&s->w->problem, s->model, row->tendon)
+                           : actuator_part_of(s, row->actuator);
 }

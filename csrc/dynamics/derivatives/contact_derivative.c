@@ -346,18 +346,19 @@ static int mark_path(sensitivity *s, const qd_model *model, int body, double *on
   return count;
 }
 
-void contact_derivative_add(const qd_model *model, const qd_workspace *w, sensitivity *s,
-                            const island *one, int index, const qd_step_options *o) {
+void contact_derivative_add(const solved_step *solved, const island *one, int index) {
+  const qd_model *model = solved->model;
+  sensitivity *s = &solved->w->sensitivity;
   contact_state cs;
   contact_dofs dofs;
-  contact_state_fill(&cs, model, w, index, o);
+  contact_state_fill(&cs, model, solved->w, index, solved->options);
   contact_dofs_find(&dofs, model, cs.contact);
   double *d_slack = s->d_slack + (size_t)(cs.block->row - one->row) * (size_t)s->columns;
   int count = mark_path(s, model, cs.contact->body_a, s->on_a, 0);
   count = mark_path(s, model, cs.contact->body_b, s->on_b, count);
   for (int i = 0; i < count; ++i) {
     const size_t at = LANE_COUNT * (size_t)s->tiles[i];
-    add_tile(w, s, &cs, &dofs, d_slack, s->tiles[i]);
+    add_tile(solved->w, s, &cs, &dofs, d_slack, s->tiles[i]);
     memset(s->on_a + at, 0, LANE_COUNT * sizeof(double));
     memset(s->on_b + at, 0, LANE_COUNT * sizeof(double));
   }
@@ -377,7 +378,8 @@ static void gather(column_screws *out, const sensitivity *s, const screw *of_dof
   }
 }
 
-void contact_derivative_prepare(const qd_workspace *w, sensitivity *s) {
+void contact_derivative_prepare(qd_workspace *w) {
+  sensitivity *s = &w->sensitivity;
   const size_t tiles = ((size_t)s->q_count + LANE_COUNT - 1) / LANE_COUNT;
   memset(s->on_a, 0, LANE_COUNT * tiles * sizeof(double));
   memset(s->on_b, 0, LANE_COUNT * tiles * sizeof(double));

@@ -47,13 +47,14 @@ static int has_fewer_loads(const sensitivity *s, const island *one) {
 }
 
 /* The island's columns: DOFs that it depends on, and its own actuators. */
-static void choose_columns(const qd_model *model, qd_workspace *w, const island *one,
+static void choose_columns(const solved_step *solved, const island *one,
                            const step_columns *wanted) {
-  sensitivity *s = &w->sensitivity;
-  const problem *p = &w->problem;
+  const qd_model *model = solved->model;
+  sensitivity *s = &solved->w->sensitivity;
+  problem *p = &solved->w->problem;
   s->q_count = s->v_count = s->u_count = 0;
   if (wanted->q > 0) {
-    s->q_count = islands_dofs(&w->problem.islands, model, &w->collision,
+    s->q_count = islands_dofs(&p->islands, model, &solved->w->collision,
                               (int)(one - p->islands.island), p->dof_of_variable, s->dofs);
   }
   for (int d = 0; d < s->q_count; ++d) {
@@ -99,11 +100,9 @@ static void add_force_column(double *out, size_t columns, const qd_model *model,
 }
 
 /* Rows of the free DOFs of D and V, then the input columns dr/du. */
-static void write_stationarity(const qd_model *model, qd_workspace *w,
-                               const qd_step_options *options, const qd_step_input *input,
-                               const island *one, const double *delta) {
-  sensitivity *s = &w->sensitivity;
-  const problem *p = &w->problem;
+static void write_stationarity(const solved_step *solved, const island *one) {
+  sensitivity *s = &solved->w->sensitivity;
+  const problem *p = &solved->w->problem;
   const size_t columns = (size_t)s->columns, moving = (size_t)s->q_count;
   const size_t width = (size_t)(s->q_count + s->v_count);
   for (int i = 0; i < one->variable_count; ++i) {
@@ -124,26 +123,28 @@ static void write_stationarity(const qd_model *model, qd_workspace *w,
   }
   for (int i = 0; i < s->u_count; ++i) {
     const int actuator = s->actuators[i];
-    const actuator_part part = actuator_part_of(p, model, options, input, delta, actuator);
+    const actuator_part part = actuator_part_of(solved, actuator);
     double *by_u = s->d_stationarity + width + (size_t)i;
     if (part.row >= 0) {
       d_slack_row(s, one, part.row)[width + (size_t)i] = part.per_row * part.slope.u;
     }
-    add_force_column(by_u, columns, model, p, one, actuator,
+    add_force_column(by_u, columns, solved->model, p, one, actuator,
                      -(part.row >= 0 ? part.resistance.u : part.slope.u));
   }
 }
 
 /* Writes the island's dx into matrices (nv, nv) by q and v and (nv, nu) by u, which are zero
  * elsewhere. */
-static void scatter_rows(const qd_model *model, const qd_workspace *w, const island *one,
+static void scatter_rows(const solved_step *solved, const island *one,
                          const step_derivatives *out) {
-  const sensitivity *s = &w->sensitivity;
+  const qd_model *model = solved->model;
+  const sensitivity *s = &solved->w->sensitivity;
+  const int *variable_dof = solved->w->problem.dof_of_variable + one->variable;
   for (int i = 0; i < one->variable_count; ++i) {
-    if (w->problem.dof_of_variable[one->variable + i] < 0) {
+    if (variable_dof[i] < 0) {
       continue;
     }
-    const size_t dof = (size_t)w->problem.dof_of_variable[one->variable + i];
+    const size_t dof = (size_t)variable_dof[i];
     const double *row = s->d_x + (size_t)i * (size_t)s->columns;
     for (int k = 0; k < s->q_count && out->by_q != NULL; ++k) {
       out->by_q[dof * (size_t)model->nv + (size_t)s->dofs[k]] = row[k];
@@ -159,38 +160,35 @@ static void scatter_rows(const qd_model *model, const qd_workspace *w, const isl
   }
 }
 
-static void partial_derivatives(const qd_model *model, qd_workspace *w,
-                                const qd_step_options *options, const qd_step_input *input,
-                                const island *one, const double *delta) {
+static void partial_derivatives(const solved_step *solved, const island *one) {
+  qd_workspace *w = solved->w;
   sensitivity *s = &w->sensitivity;
   const size_t columns = (size_t)s->columns, width = (size_t)s->q_count;
   memset(s->d_equality, 0, (size_t)one->equality_count * columns * sizeof(double));
   memset(s->d_slack, 0, (size_t)one->row_count * columns * sizeof(double));
   if (width > 0) {
     memset(s->D.values, 0, width * width * sizeof(double));
-    if (options->dynamic) {
+    if (solved->options->dynamic) {
       memset(s->V.values, 0, width * width * sizeof(double));
     }
-    add_axis_derivative(model, &w->kinematics, w->point.forces, s);
-    contact_derivative_prepare(w, s);
+    add_axis_derivative(solved);
+    contact_derivative_prepare(w);
     for (int i = one->contact; i < one->contact + one->contact_count; ++i) {
       const int index = w->problem.islands.contact_order[i];
       if (w->differential.counts[index]) {
-        contact_derivative_add(model, w, s, one, index, options);
+        contact_derivative_add(solved, one, index);
       }
     }
-    add_cost_derivative(model, w, options, input, one, delta);
-    if (input->wrench != NULL) {
-      applied_subtract_derivative(&s->D, model, &w->kinematics, input->wrench);
+    add_cost_derivative(solved, one);
+    if (solved->input->wrench != NULL) {
+      applied_subtract_derivative(&s->D, solved->model, &w->kinematics, solved->input->wrench);
     }
-    const solved_step solved = {
-        .model = model, .w = w, .options = options, .input = input, .delta = delta};
-    add_joint_row_derivative(&solved, one);
-    add_constraint_derivative(model, w, options, one, delta);
-    add_tendon_derivative(model, w, options, input, one, delta);
-    pressure_derivative_columns(&solved, one, &s->D, s->d_slack, s->columns);
+    add_joint_row_derivative(solved, one);
+    add_constraint_derivative(solved, one);
+    add_tendon_derivative(solved, one);
+    pressure_derivative_columns(solved, one, &s->D, s->d_slack, s->columns);
   }
-  write_stationarity(model, w, options, input, one, delta);
+  write_stationarity(solved, one);
 }
 
 /* Adds to four rows and four columns of d_x the sum of coefficient[k] from[column] over `count`
@@ -284,22 +282,18 @@ static void solve_columns(const qd_model *model, problem *p, sensitivity *s, isl
 }
 
 /* One island's rows of A and B. */
-static void linearize_island(const qd_model *model, qd_workspace *w, const qd_step_options *options,
-                             const qd_step_input *input, island *one, const step_columns *wanted,
-                             qd_step_result *result, const double *delta,
-                             const step_derivatives *out) {
-  sensitivity *s = &w->sensitivity;
-  choose_columns(model, w, one, wanted);
+static void linearize_island(const solved_step *solved, island *one, const step_columns *wanted,
+                             qd_step_result *result, const step_derivatives *out) {
+  sensitivity *s = &solved->w->sensitivity;
+  choose_columns(solved, one, wanted);
   if (s->columns == 0) {
     return;
   }
-  const solved_step solved = {
-      .model = model, .w = w, .options = options, .input = input, .delta = delta};
-  result->derivative_exact &= pressure_derivative_prepare(&solved, one);
-  partial_derivatives(model, w, options, input, one, delta);
-  solve_columns(model, &w->problem, s, one);
-  pressure_derivative_correct(&solved, one, s->d_x, s->columns);
-  scatter_rows(model, w, one, out);
+  result->derivative_exact &= pressure_derivative_prepare(solved, one);
+  partial_derivatives(solved, one);
+  solve_columns(solved->model, &solved->w->problem, s, one);
+  pressure_derivative_correct(solved, one, s->d_x, s->columns);
+  scatter_rows(solved, one, out);
 }
 
 static void clear(double *matrix, int rows, int columns) {
@@ -326,8 +320,7 @@ static qd_status linearize(const qd_model *model, qd_workspace *w, const qd_step
   const solved_step s = integration_program(model, w, options, input, result);
   status = derivatives_prepare(&s, result);
   for (int i = 0; i < p->islands.count && status == QD_OK; ++i) {
-    linearize_island(model, w, options, input, p->islands.island + i, &wanted, result, s.delta,
-                     out);
+    linearize_island(&s, p->islands.island + i, &wanted, result, out);
   }
   const solved_step end = integration_end(&s, result);
   integration_columns(&s, &end, out->by_q, out->by_v, out->by_u);

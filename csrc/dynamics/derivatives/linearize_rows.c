@@ -10,16 +10,18 @@
 
 /* ------------------------------------------------------- axes, cost and limits */
 
-void add_axis_derivative(const qd_model *model, const kinematics *k, const wrench *forces,
-                         sensitivity *s) {
+void add_axis_derivative(const solved_step *solved) {
+  const qd_model *model = solved->model;
+  const sensitivity *s = &solved->w->sensitivity;
+  const screw *S = solved->w->kinematics.dof_screw;
   for (int d = 0; d < s->q_count; ++d) {
     int count;
-    const int i = s->dofs[d];
-    const int *chain = body_chain(model, model->dof_body[i], &count);
+    const int i = s->dofs[d], b = model->dof_body[i];
+    const int *chain = body_chain(model, b, &count);
     for (int c = 0; c < count && dof_moves(model, chain[c], i); ++c) {
       screw turned;
-      screw_bracket(&turned, k->dof_screw + chain[c], k->dof_screw + i);
-      *dof_matrix_at(&s->D, i, chain[c]) -= screw_dot(&turned, forces + model->dof_body[i]);
+      screw_bracket(&turned, S + chain[c], S + i);
+      *dof_matrix_at(&s->D, i, chain[c]) -= screw_dot(&turned, solved->w->point.forces + b);
     }
   }
 }
@@ -45,22 +47,17 @@ static linear_form force_form(double *by[QD_ARGUMENT_COUNT], const sensitivity *
 }
 
 /* Springs and actuators of one DOF. */
-static void add_spring_derivative(const qd_model *model, qd_workspace *w,
-                                  const qd_step_options *options, const qd_step_input *input,
-                                  const island *one, const double *delta, int dof) {
-  const sensitivity *s = &w->sensitivity;
-  const solved_step solved = {
-      .model = model, .w = w, .options = options, .input = input, .delta = delta};
+static void add_spring_derivative(const solved_step *solved, const island *one, int dof) {
+  const sensitivity *s = &solved->w->sensitivity;
   double *by[QD_ARGUMENT_COUNT];
   linear_form spring = force_form(by, s, dof);
   int count;
   spring.weight = 1.0;
   by[QD_BY_V] = s->v_count > 0 ? s->V.values + (size_t)s->place[dof] * (size_t)s->V.count : NULL;
-  form_spring(&spring, &solved, dof);
-  const int *actuator = dof_actuators(model, dof, &count);
+  form_spring(&spring, solved, dof);
+  const int *actuator = dof_actuators(solved->model, dof, &count);
   for (int i = 0; i < count; ++i) {
-    const actuator_part part =
-        actuator_part_of(&w->problem, model, options, input, delta, actuator[i]);
+    const actuator_part part = actuator_part_of(solved, actuator[i]);
     if (part.row >= 0) {
       d_slack_row(s, one, part.row)[s->place[dof]] += part.per_row * part.slope.l;
     } else {
@@ -72,16 +69,16 @@ static void add_spring_derivative(const qd_model *model, qd_workspace *w,
   }
 }
 
-void add_cost_derivative(const qd_model *model, qd_workspace *w, const qd_step_options *options,
-                         const qd_step_input *input, const island *one, const double *delta) {
+void add_cost_derivative(const solved_step *solved, const island *one) {
+  const qd_model *model = solved->model;
+  qd_workspace *w = solved->w;
   sensitivity *s = &w->sensitivity;
   const step_point *point = &w->point;
   for (int d = 0; d < s->q_count; ++d) {
-    const int i = s->dofs[d];
-    add_spring_derivative(model, w, options, input, one, delta, i);
+    add_spring_derivative(solved, one, s->dofs[d]);
   }
-  if (options->dynamic) {
-    motion_columns_add(model, w, options);
+  if (solved->options->dynamic) {
+    motion_columns_add(solved);
   } else if (point->mass_counts) {
     const mass_motion motion = {point->free_delta, point->motion.acceleration.body,
                                 point->momentum};
@@ -141,9 +138,11 @@ static double length_change(const constraint_state *s, const double change[CONST
 }
 
 /* Entries of one row of a connect or a weld for these DOFs. */
-static void anchor_row_derivative(double *row, const qd_model *model, const qd_workspace *w,
+static void anchor_row_derivative(double *row, const solved_step *solved,
                                   const equality_row *equality, const anchor_change *change,
                                   const int *dofs, int count) {
+  const qd_model *model = solved->model;
+  const qd_workspace *w = solved->w;
   const sensitivity *s = &w->sensitivity;
   const constraint_state *state = w->problem.constraint + equality->constraint;
   const constraint_motion motion = {w->point.delta.body, w->point.delta.unmoved};
@@ -174,11 +173,10 @@ static void anchor_row_derivative(double *row, const qd_model *model, const qd_w
   }
 }
 
-void add_constraint_derivative(const qd_model *model, qd_workspace *w,
-                               const qd_step_options *options, const island *one,
-                               const double *delta) {
-  sensitivity *s = &w->sensitivity;
-  const problem *p = &w->problem;
+void add_constraint_derivative(const solved_step *solved, const island *one) {
+  const qd_model *model = solved->model;
+  sensitivity *s = &solved->w->sensitivity;
+  const problem *p = &solved->w->problem;
   for (int i = 0; i < one->equality_count; ++i) {
     const equality_row *equality = p->equality + one->equality + i;
     const constraint_state *state = p->constraint + equality->constraint;
@@ -187,32 +185,33 @@ void add_constraint_derivative(const qd_model *model, qd_workspace *w,
       continue; /* in add_coupling_derivative */
     }
     if (state->rows == 1) {
-      const solved_step solved = {.model = model, .w = w, .options = options, .delta = delta};
       double *by[QD_ARGUMENT_COUNT];
       linear_form f = row_form(by, s, row);
-      form_coupling(&f, &solved, one->equality + i);
+      form_coupling(&f, solved, one->equality + i);
       continue;
     }
-    const anchor_change change = problem_anchor_change(p, model, options, one->equality + i);
+    const anchor_change change =
+        problem_anchor_change(p, model, solved->options, one->equality + i);
     for (int side = 0; side < 2; ++side) {
       int count;
       const int *chain = body_chain(model, state->body[side], &count);
-      anchor_row_derivative(row, model, w, equality, &change, chain, count);
+      anchor_row_derivative(row, solved, equality, &change, chain, count);
     }
   }
   for (int i = one->constraint; i < one->constraint + one->constraint_count; ++i) {
     const int index = p->islands.constraint_order[i];
-    constraint_subtract_force_derivative(&s->D, p->constraint + index, model, &w->kinematics,
-                                         p->constraint_force + QD_CONSTRAINT_FORCE * index,
-                                         p->law[index].turning);
+    constraint_subtract_force_derivative(
+        &s->D, p->constraint + index, model, &solved->w->kinematics,
+        p->constraint_force + QD_CONSTRAINT_FORCE * index, p->law[index].turning);
   }
 }
 
 /* ------------------------------------------------------- tendons */
 
 /* D and V -= rate times the change of a force by rate.v */
-static void subtract_force_by_speed(const qd_model *model, qd_workspace *w, int tendon,
-                                    double slope) {
+static void subtract_force_by_speed(const solved_step *solved, int tendon, double slope) {
+  const qd_model *model = solved->model;
+  const qd_workspace *w = solved->w;
   const sensitivity *s = &w->sensitivity;
   const double *rate = w->problem.tendons.rate, *late = w->problem.tendons.change + model->nv;
   const int first = model->tendon_dof_start[tendon], end = model->tendon_dof_start[tendon + 1];
@@ -228,7 +227,9 @@ static void subtract_force_by_speed(const qd_model *model, qd_workspace *w, int 
 }
 
 /* D -= rate slope (length)' for a force that changes with the length. */
-static void subtract_force_slope(const qd_model *model, qd_workspace *w, int tendon, double slope) {
+static void subtract_force_slope(const solved_step *solved, int tendon, double slope) {
+  const qd_model *model = solved->model;
+  const qd_workspace *w = solved->w;
   const double *rate = w->problem.tendons.rate, *length = w->problem.tendons.slope;
   const int first = model->tendon_dof_start[tendon], end = model->tendon_dof_start[tendon + 1];
   for (int d = first; d < end && slope != 0.0; ++d) {
@@ -241,31 +242,30 @@ static void subtract_force_slope(const qd_model *model, qd_workspace *w, int ten
 
 /* change = derivatives of a row by the length and by rate.v. Derivatives of forces that are not in
  * rows are added to D. */
-static void tendon_row_change(double change[3], const qd_model *model, qd_workspace *w,
-                              const qd_step_options *options, const qd_step_input *input,
-                              const double *delta, const tendon_row *row) {
+static void tendon_row_change(double change[3], const solved_step *solved, const tendon_row *row) {
   if (row->kind < TENDON_ACTUATOR) {
-    problem_tendon_change(change, &w->problem, model, options, row);
+    problem_tendon_change(change, &solved->w->problem, solved->model, solved->options, row);
     return;
   }
-  const actuator_part part = tendon_part_of(&w->problem, model, options, input, delta, row);
+  const actuator_part part = tendon_part_of(solved, row);
   change[0] = change[1] = change[2] = 0.0;
   if (part.row < 0) {
-    subtract_force_slope(model, w, row->tendon, part.slope.l);
-    subtract_force_by_speed(model, w, row->tendon, part.slope.speed);
+    subtract_force_slope(solved, row->tendon, part.slope.l);
+    subtract_force_by_speed(solved, row->tendon, part.slope.speed);
   } else {
     change[0] = part.per_row * part.slope.l;
   }
 }
 
 /* d (rate.d) / dq (DOFs of the tendon), followed by d (rate.v) / dq if offsets depend on it. */
-static void find_rate_changes(const qd_model *model, qd_workspace *w,
-                              const qd_step_options *options, int tendon) {
+static void find_rate_changes(const solved_step *solved, int tendon) {
+  const qd_model *model = solved->model;
+  qd_workspace *w = solved->w;
   const problem *p = &w->problem;
   const tendon_twists twists = {w->point.delta.body, w->point.delta.unmoved};
   const tendon_twists in_time = {p->velocity.body, p->velocity.unmoved};
   double *change = p->tendons.change;
-  if (contacts_yield_in_time(options)) {
+  if (contacts_yield_in_time(solved->options)) {
     tendon_linearize(&p->tendons, &w->sensitivity.D, model, &w->kinematics, &in_time, tendon, 0.0);
     memcpy(change + model->nv, change, (size_t)model->nv * sizeof(double));
   }
@@ -292,40 +292,38 @@ static void add_rate(const qd_model *model, const problem *p, const sensitivity 
 
 /* A tendon's part of the rows of its couplings: the change of share (length + rate.d), where the
  * share depends on the length of the second tendon. */
-static void add_coupling_derivative(const qd_model *model, qd_workspace *w,
-                                    const qd_step_options *options, const island *one,
-                                    const double *delta, int tendon) {
-  sensitivity *s = &w->sensitivity;
-  const problem *p = &w->problem;
-  const solved_step solved = {.model = model, .w = w, .options = options, .delta = delta};
+static void add_coupling_derivative(const solved_step *solved, const island *one, int tendon) {
+  const qd_model *model = solved->model;
+  sensitivity *s = &solved->w->sensitivity;
+  const problem *p = &solved->w->problem;
   tendon_coupling c = {.place = -1};
-  while (next_coupling(&c, &solved, tendon)) {
+  while (next_coupling(&c, solved, tendon)) {
     double *row = s->d_equality + (size_t)(c.row - one->equality) * (size_t)s->columns;
     const double length = c.share * c.law.by_violation - c.bend * c.moved;
     for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
       row[s->place[model->tendon_dof[d]]] += length * p->tendons.slope[d];
     }
     add_rate(model, p, s, row, tendon, c.share, c.law.in_time);
-    subtract_force_slope(model, w, tendon, -c.bend * p->dual_eq[c.row]);
+    subtract_force_slope(solved, tendon, -c.bend * p->dual_eq[c.row]);
   }
 }
 
-void add_tendon_derivative(const qd_model *model, qd_workspace *w, const qd_step_options *options,
-                           const qd_step_input *input, const island *one, const double *delta) {
-  sensitivity *s = &w->sensitivity;
-  const problem *p = &w->problem;
+void add_tendon_derivative(const solved_step *solved, const island *one) {
+  const qd_model *model = solved->model;
+  sensitivity *s = &solved->w->sensitivity;
+  const problem *p = &solved->w->problem;
   int row = one->tendon_row;
   const int end = one->tendon_row + one->tendon_row_count;
   for (int i = one->tendon; i < one->tendon + one->tendon_count; ++i) {
     const int tendon = p->islands.tendon_order[i];
-    find_rate_changes(model, w, options, tendon);
+    find_rate_changes(solved, tendon);
     if (model->tendon_is_coupled[tendon]) {
-      add_coupling_derivative(model, w, options, one, delta, tendon);
+      add_coupling_derivative(solved, one, tendon);
     }
     for (; row < end && p->tendon_row[row].tendon == tendon; ++row) {
       const tendon_row *at = p->tendon_row + row;
       double *d_slack = d_slack_row(s, one, at->row), change[3];
-      tendon_row_change(change, model, w, options, input, delta, at);
+      tendon_row_change(change, solved, at);
       for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
         d_slack[s->place[model->tendon_dof[d]]] += change[0] * p->tendons.slope[d];
       }

@@ -28,17 +28,19 @@ static void add_coasting_derivative(const qd_model *model, qd_workspace *w, int 
   }
 }
 
-void motion_columns_add(const qd_model *model, qd_workspace *w, const qd_step_options *options) {
+void motion_columns_add(const solved_step *solved) {
+  const qd_model *model = solved->model;
+  qd_workspace *w = solved->w;
   sensitivity *s = &w->sensitivity;
   const step_point *point = &w->point;
-  const double h = options->h;
+  const double h = solved->options->h;
   motion_derivative_add(&s->motion, &s->D, &s->V, model, &w->kinematics, &w->inertia,
                         &point->motion, point->momentum, h);
   for (int d = 0; d < s->q_count; ++d) {
     const int dof = s->dofs[d];
     *dof_matrix_at(&s->V, dof, dof) -= model->parameters.joint_armature[model->dof_joint[dof]] / h;
   }
-  for (int d = 0; d < s->q_count && options->gyroscopic == QD_GYROSCOPIC_IMPLICIT; ++d) {
+  for (int d = 0; d < s->q_count && solved->options->gyroscopic == QD_GYROSCOPIC_IMPLICIT; ++d) {
     const int tree = model->dof_tree[s->dofs[d]];
     if (s->dofs[d] == model->tree_dofs[model->tree_dof_start[tree]] && tree_coasts(model, tree)) {
       add_coasting_derivative(model, w, tree, h);

@@ -58,14 +58,10 @@ typedef struct actuator_part {
 } actuator_part;
 
 /* For an actuator of a free DOF, or of a tendon with rows. */
-actuator_part actuator_part_of(const problem *p, const qd_model *model,
-                               const qd_step_options *options, const qd_step_input *input,
-                               const double *delta, int actuator);
+actuator_part actuator_part_of(const solved_step *s, int actuator);
 
 /* The same for a row of one of the last two kinds: of an actuator, or of springs and dampers. */
-actuator_part tendon_part_of(const problem *p, const qd_model *model,
-                             const qd_step_options *options, const qd_step_input *input,
-                             const double *delta, const tendon_row *row);
+actuator_part tendon_part_of(const solved_step *s, const tendon_row *row);
 
 /* ---- ball_part.c */
 

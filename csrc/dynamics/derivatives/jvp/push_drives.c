@@ -38,8 +38,7 @@ static void push_spatial_tendon(double change[3], const pushforward *p, int tend
 
 /* Its row, and the change of a force that is not in a row. */
 static void push_tendon_force(const pushforward *p, const tendon_row *row, const double change[3]) {
-  const actuator_part part =
-      tendon_part_of(&p->s->w->problem, p->s->model, p->s->options, p->s->input, p->s->delta, row);
+  const actuator_part part = tendon_part_of(p->s, row);
   const int has_row = part.row >= 0;
   linear_form own = along(p), range = along(p);
   form_tendon_force(&own, &part, row);

@@ -9,8 +9,7 @@ static double actuator_change(const pushforward *p, int j) {
   double sum = 0.0;
   for (int k = 0; k < count; ++k) {
     const int i = actuator[k];
-    const actuator_part part =
-        actuator_part_of(&p->s->w->problem, model, p->s->options, p->s->input, p->s->delta, i);
+    const actuator_part part = actuator_part_of(p->s, i);
     const double change = force_change(p, &part.slope, i, tangent_at(p, QD_BY_Q, j)) +
                           part.slope.speed * tangent_at(p, QD_BY_V, j);
     if (part.row >= 0) {

@@ -28,8 +28,9 @@ static void pull_body_parameters(const pullback *p, int b, const double com[3],
     vec3_add_cross(on_com, 1.0, applied, d->by_z.body[b].w);
   }
   if (p->gradient[QD_BY_BODY_COM] != NULL) {
-    mat3_tmul_vec(part, R, on_com);
-    vec3_axpy(p->gradient[QD_BY_BODY_COM] + 3 * b, 1.0, part);
+    double own[3];
+    mat3_tmul_vec(own, R, on_com);
+    vec3_axpy(p->gradient[QD_BY_BODY_COM] + 3 * b, 1.0, own);
   }
 }
 

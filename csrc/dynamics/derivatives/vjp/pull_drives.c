@@ -5,11 +5,6 @@ double actuator_cotangent(const pullback *p, const actuator_part *part, double z
   return part->row >= 0 ? part->per_row * p->mu[part->row * p->stride] : z;
 }
 
-static actuator_part tendon_part(const pullback *p, const tendon_row *row) {
-  return tendon_part_of(&p->s->w->problem, p->s->model, p->s->options, p->s->input, p->s->delta,
-                        row);
-}
-
 static double tendon_cotangent(const pullback *p, const tendon_row *row) {
   return tendon_displacement(&p->s->w->problem, p->s->model, row->tendon, p->d->z);
 }
@@ -19,7 +14,7 @@ void pull_tendon_parameters(const pullback *p) {
   for (int k = 0; k < program->tendon_row_count; ++k) {
     const tendon_row *row = program->tendon_row + k;
     if (row->kind >= TENDON_ACTUATOR) {
-      const actuator_part part = tendon_part(p, row);
+      const actuator_part part = tendon_part_of(p->s, row);
       const double z = tendon_cotangent(p, row);
       linear_form own = weighed(p, actuator_cotangent(p, &part, z)), range = weighed(p, z);
       form_tendon_force(&own, &part, row);
@@ -64,18 +59,14 @@ static void pull_reach(const pullback *p, int tendon, const tendon_cotangents *o
     wrench_axpy(d->pose + body[side], sign * of->length, &slope);
     vec3_axpy(relative, by_z, z->w);
     vec3_axpy(relative, by_x, x->w);
-    screw_point_velocity(part, z, point->pos);
-    vec3_axpy(moving, by_z, part);
-    screw_point_velocity(part, x, point->pos);
-    vec3_axpy(moving, by_x, part);
+    screw_add_point_velocity(moving, by_z, z, point->pos);
+    screw_add_point_velocity(moving, by_x, x, point->pos);
   }
   vec3_cross(part, point->along, relative);
   add_pose_force(d->pose, body[0], point->pos, part);
-  vec3_cross(part, point->along, moving);
-  vec3_axpy(d->pose[body[1]].m, 1.0, part);
+  vec3_add_cross(d->pose[body[1]].m, 1.0, point->along, moving);
   if (tendon_reach_turns(model, tendon)) {
-    vec3_cross(part, point[3].along, relative);
-    vec3_axpy(d->pose[body[1]].m, 1.0, part);
+    vec3_add_cross(d->pose[body[1]].m, 1.0, point[3].along, relative);
   }
 }
 
@@ -163,7 +154,7 @@ static void pull_tendon_row(const pullback *p, const tendon_row *row, double cot
   double by[3];
   cotangent[1] += row->sign * mu;
   if (row->kind >= TENDON_ACTUATOR) {
-    const actuator_part part = tendon_part(p, row);
+    const actuator_part part = tendon_part_of(p->s, row);
     const double own = actuator_cotangent(p, &part, tendon_cotangent(p, row));
     cotangent[0] += own * part.slope.l;
     cotangent[2] += own * part.slope.speed;

@@ -120,8 +120,7 @@ static void pull_actuators(const pullback *p, int j) {
   const int *actuator = dof_actuators(model, j, &count);
   for (int k = 0; k < count; ++k) {
     const int i = actuator[k];
-    const actuator_part part =
-        actuator_part_of(&p->s->w->problem, model, p->s->options, p->s->input, p->s->delta, i);
+    const actuator_part part = actuator_part_of(p->s, i);
     const double z = p->d->z[j], own = actuator_cotangent(p, &part, z);
     linear_form of_slope = weighed(p, own), of_rest = weighed(p, z);
     form_actuator(&of_slope, &part.slope, i);
