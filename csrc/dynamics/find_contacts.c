@@ -53,9 +53,8 @@ static void drop_idle_friction(const qd_model *model, const qd_step_options *opt
   for (int i = 0; i < c->count && c->count <= c->capacity; ++i) {
     qd_contact *contact = c->contact + i;
     const int pair = contact->pair;
-    contact_dofs dofs;
-    contact_dofs_find(&dofs, model, contact);
-    if (dofs.a_count + dofs.b_count == 1 && model->pair_soft[pair] < 0 &&
+    const contact_dofs dofs = contact_dofs_find(model, contact->body_a, contact->body_b);
+    if (dofs.on[0].count + dofs.on[1].count == 1 && model->pair_soft[pair] < 0 &&
         !contact_yields(model, options, pair) && contact_compliance(model, options, pair) == 0.0) {
       contact->dim = 1;
     }

@@ -21,18 +21,17 @@ void qd_point_jacobian(const qd_model *model, qd_workspace *workspace, const dou
   kinematics *k = &workspace->kinematics;
   const int nv = model->nv;
   double p[3];
-  int count;
-  const int *chain = body_chain(model, body, &count);
+  const int_list chain = body_chain(model, body);
   kinematics_compute(model, q, NULL, k);
   mat3_mul_add(p, k->body_rot + 9 * body, point, k->body_pos + 3 * body);
   memset(jacobian, 0, 6 * (size_t)nv * sizeof(double));
-  for (int c = 0; c < count; ++c) {
-    const screw *s = k->dof_screw + chain[c];
+  for (int c = 0; c < chain.count; ++c) {
+    const screw *s = k->dof_screw + chain.at[c];
     double velocity[3];
     screw_point_velocity(velocity, s, p);
     for (int i = 0; i < 3; ++i) {
-      jacobian[i * nv + chain[c]] = velocity[i];
-      jacobian[(3 + i) * nv + chain[c]] = s->w[i];
+      jacobian[i * nv + chain.at[c]] = velocity[i];
+      jacobian[(3 + i) * nv + chain.at[c]] = s->w[i];
     }
   }
 }

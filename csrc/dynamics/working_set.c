@@ -98,13 +98,12 @@ static void fill_command(working_set *s, const qd_model *model, const qd_step_op
     if (!model->dof_is_driven[dof] || (o->held != NULL && o->held[dof])) {
       continue;
     }
-    int count;
-    const int *actuator = dof_actuators(model, dof, &count);
+    const int_list actuators = dof_actuators(model, dof);
     double force = 0.0, stiffness = 0.0;
-    for (int k = 0; k < count; ++k) {
-      const actuator_point at = {input->q[model->dof_q[dof]], input->u[actuator[k]],
+    for (int k = 0; k < actuators.count; ++k) {
+      const actuator_point at = {input->q[model->dof_q[dof]], input->u[actuators.at[k]],
                                  damping_rate(o)};
-      const actuator_force one = actuator_force_at(model, actuator[k], &at);
+      const actuator_force one = actuator_force_at(model, actuators.at[k], &at);
       force += one.at_rest;
       stiffness += one.stiffness;
     }

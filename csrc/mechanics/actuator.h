@@ -89,15 +89,13 @@ actuator_slopes actuator_slopes_clamped(const qd_model *model, int actuator,
                                         const actuator_point *at, double speed, double d);
 
 /* The actuators of a DOF, ascending. */
-static inline const int *dof_actuators(const qd_model *model, int dof, int *count) {
-  *count = model->dof_actuator_start[dof + 1] - model->dof_actuator_start[dof];
-  return model->dof_actuators + model->dof_actuator_start[dof];
+static inline int_list dof_actuators(const qd_model *model, int dof) {
+  return list_part(model->dof_actuators, model->dof_actuator_start, dof);
 }
 
 /* The actuators of a tendon, ascending. */
-static inline const int *tendon_actuators(const qd_model *model, int tendon, int *count) {
-  *count = model->tendon_actuator_start[tendon + 1] - model->tendon_actuator_start[tendon];
-  return model->tendon_actuators + model->tendon_actuator_start[tendon];
+static inline int_list tendon_actuators(const qd_model *model, int tendon) {
+  return list_part(model->tendon_actuators, model->tendon_actuator_start, tendon);
 }
 
 /* Deflection of the spring of a DOF's joint: for a scalar joint from springref, for ball and free

@@ -32,15 +32,16 @@ void applied_subtract_derivative(const dof_matrix *D, const qd_model *model, con
   for (int b = 1; b < model->body_count; ++b) {
     const double *force = applied + QD_WRENCH * b;
     double com[3];
-    int count;
-    const int *chain = body_chain(model, b, &count);
+    const int_list chain = body_chain(model, b);
     body_com(com, model, k, b);
-    for (int j = 0; vec3_dot(force, force) > 0.0 && j < count && dof_matrix_has(D, chain[0]); ++j) {
+    for (int j = 0;
+         vec3_dot(force, force) > 0.0 && j < chain.count && dof_matrix_has(D, chain.at[0]); ++j) {
       double d_com[3], d_moment[3];
-      screw_point_velocity(d_com, k->dof_screw + chain[j], com);
+      screw_point_velocity(d_com, k->dof_screw + chain.at[j], com);
       vec3_cross(d_moment, d_com, force);
-      for (int i = 0; i < count; ++i) {
-        *dof_matrix_at(D, chain[i], chain[j]) -= vec3_dot(k->dof_screw[chain[i]].w, d_moment);
+      for (int i = 0; i < chain.count; ++i) {
+        *dof_matrix_at(D, chain.at[i], chain.at[j]) -=
+            vec3_dot(k->dof_screw[chain.at[i]].w, d_moment);
       }
     }
   }

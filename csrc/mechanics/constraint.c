@@ -301,10 +301,9 @@ static void body_changes(moving_body *by_q, moving_body *by_v, const moving_body
 
 int constraint_next_dof(constraint_walk *walk, const constraint_state *s, const qd_model *model) {
   for (; walk->side < 2; ++walk->side, walk->at = 0) {
-    int count;
-    const int *chain = body_chain(model, s->body[walk->side], &count);
-    while (walk->at < count) {
-      const int j = chain[walk->at++];
+    const int_list chain = body_chain(model, s->body[walk->side]);
+    while (walk->at < chain.count) {
+      const int j = chain.at[walk->at++];
       if (walk->side == 0 || !body_is_behind(model, s->body[0], j)) {
         return j;
       }
@@ -484,19 +483,17 @@ static void subtract_turning(const dof_matrix *D, const constraint_state *s, con
                              const kinematics *k, const double turning[3]) {
   static const double none[3] = {0.0, 0.0, 0.0};
   for (int mover = 0; mover < 2; ++mover) {
-    int count;
-    const int *chain = body_chain(model, s->body[mover], &count);
-    for (int c = 0; c < count; ++c) {
-      const double *w = k->dof_screw[chain[c]].w;
+    const int_list chain = body_chain(model, s->body[mover]);
+    for (int c = 0; c < chain.count; ++c) {
+      const double *w = k->dof_screw[chain.at[c]].w;
       double half[4], moment[3];
       constraint_half_change(half, s, mover == 0 ? w : none, mover == 1 ? w : none);
       constraint_turn_change(moment, s, half, turning, 1);
       for (int side = 0; side < 2; ++side) {
-        int moved;
-        const int *dofs = body_chain(model, s->body[side], &moved);
-        for (int i = 0; i < moved; ++i) {
-          *dof_matrix_at(D, dofs[i], chain[c]) -=
-              (side == 0 ? -1.0 : 1.0) * vec3_dot(k->dof_screw[dofs[i]].w, moment);
+        const int_list dofs = body_chain(model, s->body[side]);
+        for (int i = 0; i < dofs.count; ++i) {
+          *dof_matrix_at(D, dofs.at[i], chain.at[c]) -=
+              (side == 0 ? -1.0 : 1.0) * vec3_dot(k->dof_screw[dofs.at[i]].w, moment);
         }
       }
     }
@@ -514,16 +511,15 @@ void constraint_subtract_force_derivative(const dof_matrix *D, const constraint_
   }
   for (int side = 0; side < 2; ++side) {
     const double sign = side == 0 ? -1.0 : 1.0;
-    int count;
-    const int *chain = body_chain(model, s->body[side], &count);
-    for (int c = 0; c < count; ++c) {
+    const int_list chain = body_chain(model, s->body[side]);
+    for (int c = 0; c < chain.count; ++c) {
       double d_anchor[3], d_moment[3];
-      screw_point_velocity(d_anchor, k->dof_screw + chain[c], s->anchor[side]);
+      screw_point_velocity(d_anchor, k->dof_screw + chain.at[c], s->anchor[side]);
       vec3_cross(d_moment, d_anchor, force);
-      for (int i = 0; i < count; ++i) {
-        if (!body_is_behind(model, s->body[2], chain[i])) {
-          *dof_matrix_at(D, chain[i], chain[c]) -=
-              sign * vec3_dot(k->dof_screw[chain[i]].w, d_moment);
+      for (int i = 0; i < chain.count; ++i) {
+        if (!body_is_behind(model, s->body[2], chain.at[i])) {
+          *dof_matrix_at(D, chain.at[i], chain.at[c]) -=
+              sign * vec3_dot(k->dof_screw[chain.at[i]].w, d_moment);
         }
       }
     }

@@ -98,11 +98,11 @@ void inertia_momentum(wrench *h, const spatial_inertia *I, const screw *s) {
 int inertia_mass_row(double *row, const qd_model *model, const kinematics *k, const inertia *I,
                      int dof) {
   wrench h;
-  int count, c = 0;
-  const int *chain = body_chain(model, model->dof_body[dof], &count);
+  int c = 0;
+  const int_list chain = body_chain(model, model->dof_body[dof]);
   inertia_momentum(&h, I->subtree + model->dof_body[dof], k->dof_screw + dof);
-  for (; c < count && chain[c] <= dof; ++c) {
-    row[c] = screw_dot(k->dof_screw + chain[c], &h);
+  for (; c < chain.count && chain.at[c] <= dof; ++c) {
+    row[c] = screw_dot(k->dof_screw + chain.at[c], &h);
   }
   return c;
 }
@@ -111,12 +111,11 @@ void inertia_mass_matrix(double *M, const qd_model *model, const kinematics *k, 
   const int nv = model->nv;
   memset(M, 0, (size_t)nv * (size_t)nv * sizeof(double));
   for (int i = 0; i < nv; ++i) {
-    int count;
-    const int *chain = body_chain(model, model->dof_body[i], &count);
+    const int_list chain = body_chain(model, model->dof_body[i]);
     double *row = M + (size_t)i * (size_t)nv;
-    count = inertia_mass_row(I->row, model, k, I, i);
+    const int count = inertia_mass_row(I->row, model, k, I, i);
     for (int c = 0; c < count; ++c) {
-      row[chain[c]] = M[(size_t)chain[c] * (size_t)nv + (size_t)i] = I->row[c];
+      row[chain.at[c]] = M[(size_t)chain.at[c] * (size_t)nv + (size_t)i] = I->row[c];
     }
   }
 }
@@ -157,10 +156,9 @@ static void unmoved_twist(screw *P, const qd_model *model, const kinematics *k,
                           const mass_motion *motion, int j) {
   const int body = model->dof_body[j];
   *P = motion->twist[body];
-  int count;
-  const int *chain = body_chain(model, body, &count);
-  for (int c = count - 1; c >= 0 && chain[c] > model->dof_block_last[j]; --c) {
-    screw_axpy(P, -motion->delta[chain[c]], k->dof_screw + chain[c]);
+  const int_list chain = body_chain(model, body);
+  for (int c = chain.count - 1; c >= 0 && chain.at[c] > model->dof_block_last[j]; --c) {
+    screw_axpy(P, -motion->delta[chain.at[c]], k->dof_screw + chain.at[c]);
   }
 }
 
@@ -173,7 +171,6 @@ void inertia_add_mass_derivative(const dof_matrix *D, const qd_model *model, con
                                  const inertia *I, const double *row_scale,
                                  const mass_motion *motion) {
   wrench W, IX;
-  int count;
   for (int d = 0; d < D->count; ++d) {
     const int j = D->dofs[d], body = model->dof_body[j];
     if (model->tree_is_driven[model->dof_tree[j]]) {
@@ -185,18 +182,19 @@ void inertia_add_mass_derivative(const dof_matrix *D, const qd_model *model, con
     screw_cross_wrench(&W, k->dof_screw + j, motion->momentum + body);
     inertia_momentum(&IX, I->subtree + body, I->turned + j);
     wrench_axpy(&W, -1.0, &IX);
-    const int *chain = body_chain(model, body, &count);
-    for (int c = 0; c < count && chain[c] <= model->dof_block_last[j]; ++c) {
-      *dof_matrix_at(D, chain[c], j) +=
-          row_scale[chain[c]] * screw_dot(k->dof_screw + chain[c], &W);
+    const int_list chain = body_chain(model, body);
+    for (int c = 0; c < chain.count && chain.at[c] <= model->dof_block_last[j]; ++c) {
+      *dof_matrix_at(D, chain.at[c], j) +=
+          row_scale[chain.at[c]] * screw_dot(k->dof_screw + chain.at[c], &W);
     }
   }
   for (int d = 0; d < D->count; ++d) {
     const int i = D->dofs[d], body = model->dof_body[i];
-    const int *chain = body_chain(model, body, &count);
-    for (int c = 0; c < count && model->dof_block_last[chain[c]] < i && row_scale[i] != 0.0; ++c) {
-      inertia_momentum(&IX, I->subtree + body, I->turned + chain[c]);
-      *dof_matrix_at(D, i, chain[c]) -= row_scale[i] * screw_dot(k->dof_screw + i, &IX);
+    const int_list chain = body_chain(model, body);
+    const int moving = row_scale[i] != 0.0 ? chain.count : 0;
+    for (int c = 0; c < moving && model->dof_block_last[chain.at[c]] < i; ++c) {
+      inertia_momentum(&IX, I->subtree + body, I->turned + chain.at[c]);
+      *dof_matrix_at(D, i, chain.at[c]) -= row_scale[i] * screw_dot(k->dof_screw + i, &IX);
     }
   }
 }
@@ -220,12 +218,11 @@ void inertia_subtract_gravity_derivative(const dof_matrix *D, const qd_model *mo
     if (!has_weight(I->falls + body)) {
       continue;
     }
-    int count;
-    const int *chain = body_chain(model, body, &count);
+    const int_list chain = body_chain(model, body);
     wrench W;
     gravity_wrench(&W, model, I->falls + body);
-    for (int c = 0; c < count; ++c) {
-      const int j = chain[c];
+    for (int c = 0; c < chain.count; ++c) {
+      const int j = chain.at[c];
       if (j > model->dof_block_last[i]) {
         break;
       }

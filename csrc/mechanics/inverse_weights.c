@@ -34,11 +34,10 @@ static void fill_mass(tree_factor *f, const qd_model *m, const kinematics *k, co
     f->place[dofs[i]] = i;
   }
   for (int i = 0; i < n; ++i) {
-    int length;
-    const int *chain = body_chain(m, m->dof_body[dofs[i]], &length);
+    const int_list chain = body_chain(m, m->dof_body[dofs[i]]);
     const int count = inertia_mass_row(I->row, m, k, I, dofs[i]);
     for (int c = 0; c < count; ++c) {
-      f->L[i * n + f->place[chain[c]]] = I->row[c];
+      f->L[i * n + f->place[chain.at[c]]] = I->row[c];
     }
     f->L[i * n + i] += m->parameters.joint_armature[m->dof_joint[dofs[i]]];
   }
@@ -74,16 +73,15 @@ static double squared_response(tree_factor *f, int n) {
  * velocity if centre is NULL. */
 static double response(tree_factor *f, const qd_model *m, const kinematics *k, int body, int n,
                        const double *centre, int axis) {
-  int count;
-  const int *chain = body_chain(m, body, &count);
+  const int_list chain = body_chain(m, body);
   memset(f->row, 0, (size_t)n * sizeof(double));
-  for (int c = 0; c < count; ++c) {
+  for (int c = 0; c < chain.count; ++c) {
     double velocity[3];
-    vec3_copy(velocity, k->dof_screw[chain[c]].w);
+    vec3_copy(velocity, k->dof_screw[chain.at[c]].w);
     if (centre != NULL) {
-      screw_point_velocity(velocity, k->dof_screw + chain[c], centre);
+      screw_point_velocity(velocity, k->dof_screw + chain.at[c], centre);
     }
-    f->row[f->place[chain[c]]] = velocity[axis];
+    f->row[f->place[chain.at[c]]] = velocity[axis];
   }
   return squared_response(f, n);
 }

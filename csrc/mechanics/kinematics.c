@@ -139,10 +139,9 @@ void kinematics_compute(const qd_model *model, const double *q, const double *mo
 
 void body_twist(screw *twist, const qd_model *model, const kinematics *k, int body,
                 const double *delta) {
-  int count;
-  const int *chain = body_chain(model, body, &count);
+  const int_list chain = body_chain(model, body);
   memset(twist, 0, sizeof *twist);
-  for (int i = 0; i < count; ++i) {
-    screw_axpy(twist, delta[chain[i]], k->dof_screw + chain[i]);
+  for (int i = 0; i < chain.count; ++i) {
+    screw_axpy(twist, delta[chain.at[i]], k->dof_screw + chain.at[i]);
   }
 }

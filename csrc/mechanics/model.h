@@ -180,22 +180,34 @@ struct qd_model {
   model_parameters parameters;
 };
 
-/* The DOFs on the path from the world to a body, ascending. */
-static inline const int *body_chain(const qd_model *model, int body, int *count) {
-  *count = model->chain_start[body + 1] - model->chain_start[body];
-  return model->chain + model->chain_start[body];
+/* Part of an array of indices. */
+typedef struct int_list {
+  const int *at;
+  int count;
+} int_list;
+
+/* all[start[i]] to all[start[i + 1] - 1] */
+static inline int_list list_part(const int *all, const int *start, int i) {
+  return (int_list){all + start[i], start[i + 1] - start[i]};
 }
 
-/* 1 if the DOF moves the body. */
-static inline int body_is_behind(const qd_model *model, int body, int dof) {
-  int count;
-  const int *chain = body_chain(model, body, &count);
-  for (int c = 0; c < count; ++c) {
-    if (chain[c] == dof) {
+static inline int list_has(int_list list, int value) {
+  for (int i = 0; i < list.count; ++i) {
+    if (list.at[i] == value) {
       return 1;
     }
   }
   return 0;
+}
+
+/* The DOFs on the path from the world to a body, ascending. */
+static inline int_list body_chain(const qd_model *model, int body) {
+  return list_part(model->chain, model->chain_start, body);
+}
+
+/* 1 if the DOF moves the body. */
+static inline int body_is_behind(const qd_model *model, int body, int dof) {
+  return list_has(body_chain(model, body), dof);
 }
 
 /* 1 if DOF j moves the axis of DOF k. Both must lie on one path; j may come after k. */

@@ -64,15 +64,13 @@ static void fill_chains(qd_model *m) {
 /* A tree has all DOFs whose paths start with the same joint. */
 static void fill_trees(qd_model *m) {
   for (int dof = 0; dof < m->nv; ++dof) {
-    int count;
-    const int *chain = body_chain(m, m->dof_body[dof], &count);
-    const int root = chain[0];
+    const int_list chain = body_chain(m, m->dof_body[dof]);
+    const int root = chain.at[0];
     m->dof_tree[dof] = root == dof ? m->tree_count++ : m->dof_tree[root];
   }
   for (int body = 0; body < m->body_count; ++body) {
-    int count;
-    const int *chain = body_chain(m, body, &count);
-    m->body_tree[body] = count > 0 ? m->dof_tree[chain[0]] : -1;
+    const int_list chain = body_chain(m, body);
+    m->body_tree[body] = chain.count > 0 ? m->dof_tree[chain.at[0]] : -1;
   }
   for (int dof = 0; dof < m->nv; ++dof) {
     ++m->tree_dof_start[m->dof_tree[dof] + 1];
@@ -91,21 +89,17 @@ static void fill_trees(qd_model *m) {
 
 /* Upper bound of the number of tiles that contain these DOFs. Variables of a tree keep the order of
  * its DOFs, so they span no more columns than the DOFs. */
-static int tile_bound(const int *dofs, int count) {
-  const int by_span = count > 0 ? (dofs[count - 1] - dofs[0] + 7) / 4 : 0;
-  return count < by_span ? count : by_span;
+static int tile_bound(int_list dofs) {
+  const int by_span = dofs.count > 0 ? (dofs.at[dofs.count - 1] - dofs.at[0] + 7) / 4 : 0;
+  return dofs.count < by_span ? dofs.count : by_span;
 }
 
 static void fill_tile_bounds(qd_model *m) {
   for (int body = 0; body < m->body_count; ++body) {
-    int count;
-    const int *chain = body_chain(m, body, &count);
-    m->body_tile_bound[body] = tile_bound(chain, count);
+    m->body_tile_bound[body] = tile_bound(body_chain(m, body));
   }
   for (int tree = 0; tree < m->tree_count; ++tree) {
-    const int start = m->tree_dof_start[tree];
-    m->tree_tile_bound[tree] =
-        tile_bound(m->tree_dofs + start, m->tree_dof_start[tree + 1] - start);
+    m->tree_tile_bound[tree] = tile_bound(list_part(m->tree_dofs, m->tree_dof_start, tree));
   }
 }
 
@@ -487,10 +481,10 @@ static void fill_planar(qd_model *m, const kinematics *k) {
 
 /* Number of springs that share the inertia of a limited DOF. */
 static int inertia_shares(const qd_model *m, int dof) {
-  int count, shares = 0;
-  const int *actuator = dof_actuators(m, dof, &count);
-  for (int k = 0; k < count; ++k) {
-    shares += actuator_shares_inertia(m, actuator[k]);
+  int shares = 0;
+  const int_list actuators = dof_actuators(m, dof);
+  for (int k = 0; k < actuators.count; ++k) {
+    shares += actuator_shares_inertia(m, actuators.at[k]);
   }
   return shares;
 }

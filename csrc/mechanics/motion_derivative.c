@@ -89,18 +89,17 @@ static void add_above(const motion_derivative *d, const dof_matrix *by_q, const 
   const int body = model->dof_body[j];
   const screw *S = k->dof_screw + j;
   wrench W, V, part;
-  int count;
-  const int *chain = body_chain(model, body, &count);
+  const int_list chain = body_chain(model, body);
   screw_cross_wrench(&W, S, forces + body);
   inertia_momentum(&part, I->subtree + body, d->by_q + j);
   wrench_axpy(&W, -1.0, &part);
   add_turned(&W, -1.0, d->subtree + body, d->turned + j);
   inertia_momentum(&V, I->subtree + body, d->by_v + j);
   add_turned(&V, 1.0, d->subtree + body, S);
-  for (int c = 0; c < count && chain[c] <= model->dof_block_last[j]; ++c) {
-    *dof_matrix_at(by_q, chain[c], j) += screw_dot(k->dof_screw + chain[c], &W);
+  for (int c = 0; c < chain.count && chain.at[c] <= model->dof_block_last[j]; ++c) {
+    *dof_matrix_at(by_q, chain.at[c], j) += screw_dot(k->dof_screw + chain.at[c], &W);
     if (by_v != NULL) {
-      *dof_matrix_at(by_v, chain[c], j) += screw_dot(k->dof_screw + chain[c], &V);
+      *dof_matrix_at(by_v, chain.at[c], j) += screw_dot(k->dof_screw + chain.at[c], &V);
     }
   }
 }
@@ -111,15 +110,14 @@ static void add_below(const motion_derivative *d, const dof_matrix *by_q, const 
   const int body = model->dof_body[i];
   wrench H;
   double g[3];
-  int count;
-  const int *chain = body_chain(model, body, &count);
-  if (count == 0 || model->dof_block_last[chain[0]] >= i) {
+  const int_list chain = body_chain(model, body);
+  if (chain.count == 0 || model->dof_block_last[chain.at[0]] >= i) {
     return;
   }
   inertia_momentum(&H, I->subtree + body, k->dof_screw + i);
   pull_turned(g, d->subtree + body, k->dof_screw + i);
-  for (int c = 0; c < count && model->dof_block_last[chain[c]] < i; ++c) {
-    const int j = chain[c];
+  for (int c = 0; c < chain.count && model->dof_block_last[chain.at[c]] < i; ++c) {
+    const int j = chain.at[c];
     *dof_matrix_at(by_q, i, j) -= screw_dot(d->by_q + j, &H) + vec3_dot(g, d->turned[j].w);
     if (by_v != NULL) {
       *dof_matrix_at(by_v, i, j) += screw_dot(d->by_v + j, &H) + vec3_dot(g, k->dof_screw[j].w);

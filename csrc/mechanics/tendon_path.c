@@ -61,11 +61,11 @@ double path_place(const tendons *t, const qd_model *model, const kinematics *k, 
 }
 
 /* 1 if the ascending list contains x at or after *at; advances *at to the first entry >= x. */
-static int comes_to(const int *list, int count, int *at, int x) {
-  while (*at < count && list[*at] < x) {
+static int comes_to(int_list list, int *at, int x) {
+  while (*at < list.count && list.at[*at] < x) {
     ++*at;
   }
-  return *at < count && list[*at] == x;
+  return *at < list.count && list.at[*at] == x;
 }
 
 /* Adds the contribution of a line. It is exactly zero for DOFs that move both ends or none. */
@@ -73,13 +73,12 @@ static void add_line_rates(double *rate, const qd_model *model, const kinematics
                            const strand_point *here) {
   const strand_point *next = here + 1;
   const int first = model->tendon_dof_start[tendon], end = model->tendon_dof_start[tendon + 1];
-  int counts[2], at[2] = {0, 0};
-  const int *chain = body_chain(model, here->body, counts);
-  const int *next_chain = body_chain(model, next->body, counts + 1);
+  const int_list chain = body_chain(model, here->body), next_chain = body_chain(model, next->body);
+  int at[2] = {0, 0};
   for (int d = first; d < end; ++d) {
     const int dof = model->tendon_dof[d];
-    const int before = comes_to(chain, counts[0], at, dof);
-    const int after = comes_to(next_chain, counts[1], at + 1, dof);
+    const int before = comes_to(chain, at, dof);
+    const int after = comes_to(next_chain, at + 1, dof);
     if (before != after) {
       double velocity[3];
       screw_point_velocity(velocity, k->dof_screw + dof, after ? next->pos : here->pos);
@@ -165,11 +164,10 @@ void path_subtract_column(const dof_matrix *D, const strand *s, const qd_model *
                           const kinematics *k, double force, int j) {
   for (int i = 0; i < s->count; ++i) {
     wrench dW;
-    int count;
-    const int *chain = body_chain(model, s->point[i].body, &count);
+    const int_list chain = body_chain(model, s->point[i].body);
     changed_wrench(&dW, s, i, force);
-    for (int c = 0; c < count; ++c) {
-      *dof_matrix_at(D, chain[c], j) -= screw_dot(k->dof_screw + chain[c], &dW);
+    for (int c = 0; c < chain.count; ++c) {
+      *dof_matrix_at(D, chain.at[c], j) -= screw_dot(k->dof_screw + chain.at[c], &dW);
     }
   }
 }

@@ -275,15 +275,14 @@ LANES_INLINE void subtract(double *from, const lanes *values, int width) {
 
 /* D[k][tile] -= sign S_k . dW for these DOFs k */
 LANES_INLINE void add_wrench_rows(const dof_matrix *D, const kinematics *k, const lanes moment[3],
-                                  const lanes force[3], const int *dofs, int count, double sign,
-                                  int column) {
-  for (int i = 0; i < count; ++i) {
-    const screw *S = k->dof_screw + dofs[i];
+                                  const lanes force[3], int_list dofs, double sign, int column) {
+  for (int i = 0; i < dofs.count; ++i) {
+    const screw *S = k->dof_screw + dofs.at[i];
     lanes sum = {0.0, 0.0, 0.0, 0.0};
     lanes3_add_dot(&sum, S->w, moment);
     lanes3_add_dot(&sum, S->v, force);
     sum *= sign;
-    subtract(D->values + (size_t)D->place[dofs[i]] * (size_t)D->count + column, &sum,
+    subtract(D->values + (size_t)D->place[dofs.at[i]] * (size_t)D->count + column, &sum,
              D->count - column);
   }
 }
@@ -323,17 +322,16 @@ static void add_tile(const qd_workspace *w, sensitivity *s, const contact_state 
     add_yield(rows, (size_t)s->columns, cs, &m.dist, width);
   }
   wrench_derivative(moment, force, cs, &m);
-  add_wrench_rows(&s->D, &w->kinematics, moment, force, dofs->a, dofs->a_count, -1.0, column);
-  add_wrench_rows(&s->D, &w->kinematics, moment, force, dofs->b, dofs->b_count, 1.0, column);
+  add_wrench_rows(&s->D, &w->kinematics, moment, force, dofs->on[0], -1.0, column);
+  add_wrench_rows(&s->D, &w->kinematics, moment, force, dofs->on[1], 1.0, column);
 }
 
 /* Marks the columns of a body's path in on_a or on_b, and appends their tiles to `count` others;
  * returns the new number. */
 static int mark_path(sensitivity *s, const qd_model *model, int body, double *on, int count) {
-  int length;
-  const int *chain = body_chain(model, body, &length);
-  for (int i = 0; i < length; ++i) {
-    const int tile = s->place[chain[i]] / LANE_COUNT;
+  const int_list chain = body_chain(model, body);
+  for (int i = 0; i < chain.count; ++i) {
+    const int tile = s->place[chain.at[i]] / LANE_COUNT;
     int known = 0;
     for (int k = count - 1; k >= 0 && !known; --k) {
       known = s->tiles[k] == tile;
@@ -341,7 +339,7 @@ static int mark_path(sensitivity *s, const qd_model *model, int body, double *on
     if (!known) {
       s->tiles[count++] = tile;
     }
-    on[s->place[chain[i]]] = 1.0;
+    on[s->place[chain.at[i]]] = 1.0;
   }
   return count;
 }
@@ -350,9 +348,8 @@ void contact_derivative_add(const solved_step *solved, const island *one, int in
   const qd_model *model = solved->model;
   sensitivity *s = &solved->w->sensitivity;
   contact_state cs;
-  contact_dofs dofs;
   contact_state_fill(&cs, model, solved->w, index, solved->options);
-  contact_dofs_find(&dofs, model, cs.contact);
+  const contact_dofs dofs = contact_dofs_find(model, cs.contact->body_a, cs.contact->body_b);
   double *d_slack = s->d_slack + (size_t)(cs.block->row - one->row) * (size_t)s->columns;
   int count = mark_path(s, model, cs.contact->body_a, s->on_a, 0);
   count = mark_path(s, model, cs.contact->body_b, s->on_b, count);

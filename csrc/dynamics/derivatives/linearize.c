@@ -65,11 +65,10 @@ static void choose_columns(const solved_step *solved, const island *one,
   s->D.dofs = s->V.dofs = s->dofs;
   s->D.place = s->V.place = s->place;
   for (int i = one->variable; i < one->variable + one->variable_count && wanted->u > 0; ++i) {
-    int count = 0;
-    const int *actuator =
-        p->dof_of_variable[i] >= 0 ? dof_actuators(model, p->dof_of_variable[i], &count) : NULL;
-    for (int k = 0; k < count; ++k) {
-      add_input(s, actuator[k]);
+    const int dof = p->dof_of_variable[i];
+    const int_list actuators = dof >= 0 ? dof_actuators(model, dof) : (int_list){NULL, 0};
+    for (int k = 0; k < actuators.count; ++k) {
+      add_input(s, actuators.at[k]);
     }
   }
   for (int i = 0; i < one->tendon_row_count && wanted->u > 0; ++i) {

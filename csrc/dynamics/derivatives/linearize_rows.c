@@ -15,13 +15,12 @@ void add_axis_derivative(const solved_step *solved) {
   const sensitivity *s = &solved->w->sensitivity;
   const screw *S = solved->w->kinematics.dof_screw;
   for (int d = 0; d < s->q_count; ++d) {
-    int count;
     const int i = s->dofs[d], b = model->dof_body[i];
-    const int *chain = body_chain(model, b, &count);
-    for (int c = 0; c < count && dof_moves(model, chain[c], i); ++c) {
+    const int_list chain = body_chain(model, b);
+    for (int c = 0; c < chain.count && dof_moves(model, chain.at[c], i); ++c) {
       screw turned;
-      screw_bracket(&turned, S + chain[c], S + i);
-      *dof_matrix_at(&s->D, i, chain[c]) -= screw_dot(&turned, solved->w->point.forces + b);
+      screw_bracket(&turned, S + chain.at[c], S + i);
+      *dof_matrix_at(&s->D, i, chain.at[c]) -= screw_dot(&turned, solved->w->point.forces + b);
     }
   }
 }
@@ -51,13 +50,12 @@ static void add_spring_derivative(const solved_step *solved, const island *one, 
   const sensitivity *s = &solved->w->sensitivity;
   double *by[QD_ARGUMENT_COUNT];
   linear_form spring = force_form(by, s, dof);
-  int count;
   spring.weight = 1.0;
   by[QD_BY_V] = s->v_count > 0 ? s->V.values + (size_t)s->place[dof] * (size_t)s->V.count : NULL;
   form_spring(&spring, solved, dof);
-  const int *actuator = dof_actuators(solved->model, dof, &count);
-  for (int i = 0; i < count; ++i) {
-    const actuator_part part = actuator_part_of(solved, actuator[i]);
+  const int_list actuators = dof_actuators(solved->model, dof);
+  for (int i = 0; i < actuators.count; ++i) {
+    const actuator_part part = actuator_part_of(solved, actuators.at[i]);
     if (part.row >= 0) {
       d_slack_row(s, one, part.row)[s->place[dof]] += part.per_row * part.slope.l;
     } else {
@@ -140,7 +138,7 @@ static double length_change(const constraint_state *s, const double change[CONST
 /* Entries of one row of a connect or a weld for these DOFs. */
 static void anchor_row_derivative(double *row, const solved_step *solved,
                                   const equality_row *equality, const anchor_change *change,
-                                  const int *dofs, int count) {
+                                  int_list dofs) {
   const qd_model *model = solved->model;
   const qd_workspace *w = solved->w;
   const sensitivity *s = &w->sensitivity;
@@ -148,10 +146,11 @@ static void anchor_row_derivative(double *row, const solved_step *solved,
   const constraint_motion motion = {w->point.delta.body, w->point.delta.unmoved};
   const constraint_motion in_time = {w->problem.velocity.body, w->problem.velocity.unmoved};
   const int component = equality->component;
-  for (int i = 0; i < count; ++i) {
+  for (int i = 0; i < dofs.count; ++i) {
     double column[CONSTRAINT_ROWS_MAX], violation[CONSTRAINT_ROWS_MAX], drift[CONSTRAINT_ROWS_MAX];
-    const int place = s->place[dofs[i]];
-    constraint_motion_derivative(column, violation, state, model, &w->kinematics, &motion, dofs[i]);
+    const int place = s->place[dofs.at[i]];
+    constraint_motion_derivative(column, violation, state, model, &w->kinematics, &motion,
+                                 dofs.at[i]);
     row[place] = column[component] + change->spring * violation[component];
     if (change->along != 0.0) {
       row[place] += change->along * length_change(state, violation);
@@ -160,13 +159,13 @@ static void anchor_row_derivative(double *row, const solved_step *solved,
       continue;
     }
     constraint_motion_derivative(column, violation, state, model, &w->kinematics, &in_time,
-                                 dofs[i]);
+                                 dofs.at[i]);
     row[place] += change->in_time * column[component];
     constraint_drift_derivative(violation, drift, state, model, &w->kinematics, &w->problem.drift,
-                                dofs[i]);
+                                dofs.at[i]);
     row[place] += change->drift * violation[component];
     if (s->v_count > 0) {
-      constraint_column(column, state, model, &w->kinematics, dofs[i]);
+      constraint_column(column, state, model, &w->kinematics, dofs.at[i]);
       row[s->q_count + place] =
           change->in_time * column[component] + change->drift * drift[component];
     }
@@ -193,9 +192,7 @@ void add_constraint_derivative(const solved_step *solved, const island *one) {
     const anchor_change change =
         problem_anchor_change(p, model, solved->options, one->equality + i);
     for (int side = 0; side < 2; ++side) {
-      int count;
-      const int *chain = body_chain(model, state->body[side], &count);
-      anchor_row_derivative(row, solved, equality, &change, chain, count);
+      anchor_row_derivative(row, solved, equality, &change, body_chain(model, state->body[side]));
     }
   }
   for (int i = one->constraint; i < one->constraint + one->constraint_count; ++i) {

@@ -26,8 +26,7 @@ typedef struct pair_bodies {
 static void find_bodies(pair_bodies *out, const qd_model *model, int pair) {
   const int *geom = model->pair_geom + 2 * pair;
   int a = out->body[0] = model->geom_body[geom[0]], b = out->body[1] = model->geom_body[geom[1]];
-  const qd_contact contact = {.body_a = a, .body_b = b};
-  contact_dofs_find(&out->dofs, model, &contact);
+  out->dofs = contact_dofs_find(model, a, b);
   while (a != b) {
     if (a > b) {
       a = model->body_parent[a];
@@ -133,13 +132,13 @@ static double program_row(const soft_pair *pair, const pressure_element *at, int
 /* r (with this stride, the problem's variables) -= the wrenches' generalised force */
 static void subtract_wrenches(double *r, int stride, const solved_step *s, const pair_bodies *at,
                               const wrench on[2]) {
-  const int *dofs[2] = {at->dofs.a, at->dofs.b}, counts[2] = {at->dofs.a_count, at->dofs.b_count};
+  const int_list *dofs = at->dofs.on;
   for (int b = 0; b < 2; ++b) {
-    for (int i = 0; i < counts[b]; ++i) {
-      const int variable = s->w->problem.variable_of_dof[dofs[b][i]];
+    for (int i = 0; i < dofs[b].count; ++i) {
+      const int variable = s->w->problem.variable_of_dof[dofs[b].at[i]];
       if (variable >= 0) {
         r[(size_t)variable * (size_t)stride] -=
-            screw_dot(s->w->kinematics.dof_screw + dofs[b][i], on + b);
+            screw_dot(s->w->kinematics.dof_screw + dofs[b].at[i], on + b);
       }
     }
   }
@@ -148,30 +147,21 @@ static void subtract_wrenches(double *r, int stride, const solved_step *s, const
 /* r -= S'H numbers, which the program contains already. numbers: change of the body's numbers. */
 static void subtract_energy(double *r, int stride, const solved_step *s, const soft_pair *pair,
                             const pair_bodies *at, int side, const double numbers[6]) {
-  const int *dofs[2] = {at->dofs.a, at->dofs.b}, counts[2] = {at->dofs.a_count, at->dofs.b_count};
+  const int_list *dofs = at->dofs.on;
   double load[PRESSURE_NUMBERS];
   for (int i = 0; i < PRESSURE_NUMBERS; ++i) {
     load[i] = dot_product(pair->hessian + PRESSURE_NUMBERS * i + 6 * side, numbers, 6);
   }
   for (int b = 0; b < 2; ++b) {
-    for (int i = 0; i < counts[b]; ++i) {
-      const int variable = s->w->problem.variable_of_dof[dofs[b][i]];
+    for (int i = 0; i < dofs[b].count; ++i) {
+      const int variable = s->w->problem.variable_of_dof[dofs[b].at[i]];
       double here[6];
       if (variable >= 0) {
-        pressure_numbers(here, pair->side + b, s->w->kinematics.dof_screw + dofs[b][i]);
+        pressure_numbers(here, pair->side + b, s->w->kinematics.dof_screw + dofs[b].at[i]);
         r[(size_t)variable * (size_t)stride] -= dot_product(load + 6 * b, here, 6);
       }
     }
   }
-}
-
-static int index_of(const int *list, int count, int value) {
-  for (int i = 0; i < count; ++i) {
-    if (list[i] == value) {
-      return i;
-    }
-  }
-  return -1;
 }
 
 /* One pair's part of a column of E, by DOF j: r (variables), w (rows), both with this stride. */
@@ -184,8 +174,8 @@ static void add_column(const solved_step *s, int index, int j, double *r, double
   wrench on[2];
   double entries[6], motion[6], numbers[6];
   find_bodies(&at, s->model, pair->pair);
-  const int on_b = index_of(at.dofs.b, at.dofs.b_count, j) >= 0;
-  if (!on_b && index_of(at.dofs.a, at.dofs.a_count, j) < 0) {
+  const int on_b = list_has(at.dofs.on[1], j);
+  if (!on_b && !list_has(at.dofs.on[0], j)) {
     return;
   }
   const int first = PRESSURE_BY_TWIST + 6 * on_b;
@@ -325,18 +315,13 @@ int pressure_derivative_jump(const solved_step *s, const double *step, double *j
 
 /* ---------------------------------------------------------------- columns by q */
 
-static int moves(const qd_model *model, int body, int dof) {
-  int count;
-  const int *chain = body_chain(model, body, &count);
-  return index_of(chain, count, dof) >= 0;
-}
-
 /* Inputs for DOF j: motions of the bodies, and changes of their twists. Returns 0 if it moves
  * neither. */
 static int take_dof(double entries[24], const solved_step *s, const pair_bodies *at, int j) {
   const twist_field *field = &s->w->point.delta;
   const screw *S = s->w->kinematics.dof_screw + j;
-  const int on[2] = {moves(s->model, at->body[0], j), moves(s->model, at->body[1], j)};
+  const int on[2] = {body_is_behind(s->model, at->body[0], j),
+                     body_is_behind(s->model, at->body[1], j)};
   memset(entries, 0, 24 * sizeof(double));
   for (int b = 0; b < 2; ++b) {
     screw behind, turned;
@@ -358,7 +343,7 @@ static void pair_columns(const solved_step *s, const island *one, const dof_matr
   const pressure_changes *changes = &s->w->soft.changes;
   pair_bodies at;
   find_bodies(&at, s->model, pair->pair);
-  const int *dofs[2] = {at.dofs.a, at.dofs.b}, counts[2] = {at.dofs.a_count, at.dofs.b_count};
+  const int_list *dofs = at.dofs.on;
   for (int c = 0; c < D->count; ++c) {
     double entries[24];
     wrench on[2];
@@ -367,9 +352,9 @@ static void pair_columns(const solved_step *s, const island *one, const dof_matr
     }
     wrenches_by(on, changes->pair + index, entries, 0, 24);
     for (int b = 0; b < 2; ++b) {
-      for (int i = 0; i < counts[b]; ++i) {
-        *dof_matrix_at(D, dofs[b][i], D->dofs[c]) -=
-            screw_dot(s->w->kinematics.dof_screw + dofs[b][i], on + b);
+      for (int i = 0; i < dofs[b].count; ++i) {
+        *dof_matrix_at(D, dofs[b].at[i], D->dofs[c]) -=
+            screw_dot(s->w->kinematics.dof_screw + dofs[b].at[i], on + b);
       }
     }
     for (int e = pair->first; e < pair->first + pair->count; ++e) {

@@ -3,10 +3,10 @@
 #include "dynamics/problem/parts.h"
 
 /* Adds the tiles of these DOFs to the list. */
-static void list_tiles(problem *p, const island *one, const int *dofs, int count) {
-  for (int i = 0; i < count; ++i) {
-    if (dofs[i] >= 0 && p->variable_of_dof[dofs[i]] >= 0) {
-      tile_list_add(&p->list, column_of(p, one, dofs[i]));
+static void list_tiles(problem *p, const island *one, int_list dofs) {
+  for (int i = 0; i < dofs.count; ++i) {
+    if (dofs.at[i] >= 0 && p->variable_of_dof[dofs.at[i]] >= 0) {
+      tile_list_add(&p->list, column_of(p, one, dofs.at[i]));
     }
   }
 }
@@ -29,32 +29,28 @@ static int place_of(const problem *p, int column) {
 }
 
 /* DOFs on each side of a constraint. */
-static const int *constraint_dofs(const qd_model *model, const constraint_state *s, int side,
-                                  int *count) {
+static int_list constraint_dofs(const qd_model *model, const constraint_state *s, int side) {
+  const int tendon = s->tendon[side];
   if (s->tendon[0] >= 0) {
-    const int tendon = s->tendon[side];
-    *count = tendon < 0 ? 0 : model->tendon_dof_start[tendon + 1] - model->tendon_dof_start[tendon];
-    return tendon < 0 ? NULL : model->tendon_dof + model->tendon_dof_start[tendon];
+    return tendon < 0 ? (int_list){NULL, 0}
+                      : list_part(model->tendon_dof, model->tendon_dof_start, tendon);
   }
-  if (s->rows == 1) {
-    *count = 1;
-    return s->dof + side;
-  }
-  return body_chain(model, s->body[side], count);
+  return s->rows == 1 ? (int_list){s->dof + side, 1} : body_chain(model, s->body[side]);
 }
 
 /* Columns of a constraint's rows, for those of these DOFs that are free. */
 static void write_constraint_columns(problem *p, const island *one, double *rows,
                                      const constraint_state *s, const qd_model *model,
-                                     const kinematics *k, const int *dofs, int count) {
-  for (int i = 0; i < count; ++i) {
+                                     const kinematics *k, int_list dofs) {
+  for (int i = 0; i < dofs.count; ++i) {
     double column[CONSTRAINT_ROWS_MAX];
-    if (dofs[i] < 0 || p->variable_of_dof[dofs[i]] < 0) {
+    const int dof = dofs.at[i];
+    if (dof < 0 || p->variable_of_dof[dof] < 0) {
       continue;
     }
-    constraint_column(column, s, model, k, dofs[i]);
+    constraint_column(column, s, model, k, dof);
     for (int r = 0; r < s->rows; ++r) {
-      rows[4 * r * p->list.count + place_of(p, column_of(p, one, dofs[i]))] = column[r];
+      rows[4 * r * p->list.count + place_of(p, column_of(p, one, dof))] = column[r];
     }
   }
 }
@@ -84,16 +80,13 @@ static void keep_equalities(problem *p, island *one, const constraint_state *s, 
 void constraint_rows_assemble(problem *p, const qd_model *model, const kinematics *k, island *one,
                               int index) {
   const constraint_state *s = p->constraint + index;
-  int count;
   p->list.count = 0;
   for (int side = 0; side < 2; ++side) {
-    const int *dofs = constraint_dofs(model, s, side, &count);
-    list_tiles(p, one, dofs, count);
+    list_tiles(p, one, constraint_dofs(model, s, side));
   }
   double *rows = open_rows(p, &one->C, s->rows);
   for (int side = 0; side < 2; ++side) {
-    const int *dofs = constraint_dofs(model, s, side, &count);
-    write_constraint_columns(p, one, rows, s, model, k, dofs, count);
+    write_constraint_columns(p, one, rows, s, model, k, constraint_dofs(model, s, side));
   }
   keep_equalities(p, one, s, index);
 }

@@ -37,10 +37,10 @@ void contact_columns_fill(column_table *columns, const problem *p, const qd_mode
       continue;
     }
     const int before = p->islands.island[index].variable;
-    int count, last = -1;
-    const int *chain = body_chain(model, body, &count);
-    for (int i = 0; i < count; ++i) {
-      const int column = p->variable_of_dof[chain[i]] - before;
+    int last = -1;
+    const int_list chain = body_chain(model, body);
+    for (int i = 0; i < chain.count; ++i) {
+      const int column = p->variable_of_dof[chain.at[i]] - before;
       if (column < 0) {
         continue; /* held */
       }

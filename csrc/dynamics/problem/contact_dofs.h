@@ -7,20 +7,16 @@
 /* DOFs that move bodies A and B of a contact relative to each other: those on the path to one body
  * but not on the path to the other. */
 typedef struct contact_dofs {
-  const int *a, *b; /* the paths without their common part */
-  int a_count, b_count;
+  int_list on[2]; /* the paths without their common part */
 } contact_dofs;
 
-static inline void contact_dofs_find(contact_dofs *d, const qd_model *model,
-                                     const qd_contact *contact) {
-  d->a = body_chain(model, contact->body_a, &d->a_count);
-  d->b = body_chain(model, contact->body_b, &d->b_count);
-  while (d->a_count > 0 && d->b_count > 0 && *d->a == *d->b) {
-    ++d->a;
-    ++d->b;
-    --d->a_count;
-    --d->b_count;
+static inline contact_dofs contact_dofs_find(const qd_model *model, int body_a, int body_b) {
+  int_list a = body_chain(model, body_a), b = body_chain(model, body_b);
+  for (; a.count > 0 && b.count > 0 && *a.at == *b.at; --a.count, --b.count) {
+    ++a.at;
+    ++b.at;
   }
+  return (contact_dofs){{a, b}};
 }
 
 #endif

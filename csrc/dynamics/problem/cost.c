@@ -73,13 +73,12 @@ LANES_INLINE void fill_mass_row(problem *p, const qd_model *model, const qd_step
   if (!dof_has_mass(model, o, di)) {
     return;
   }
-  int count;
-  const int *chain = body_chain(model, model->dof_body[di], &count);
+  const int_list chain = body_chain(model, model->dof_body[di]);
   const double factor = p->epsilon[di] / (o->h * o->h);
-  count = inertia_mass_row(p->scratch, model, k, I, di);
+  const int count = inertia_mass_row(p->scratch, model, k, I, di);
   for (int c = 0; c < count; ++c) {
-    const int j = column_of(p, one, chain[c]);
-    if (p->variable_of_dof[chain[c]] >= 0 && dof_has_mass(model, o, chain[c])) {
+    const int j = column_of(p, one, chain.at[c]);
+    if (p->variable_of_dof[chain.at[c]] >= 0 && dof_has_mass(model, o, chain.at[c])) {
       *cost_entry(one, i, j) = *cost_entry(one, j, i) = factor * p->scratch[c];
     }
   }
@@ -93,16 +92,15 @@ LANES_INLINE void add_springs(problem *p, const qd_model *model, const qd_step_o
   const double *q = input->q;
   const int dof = p->dof_of_variable[one->variable + i], joint = model->dof_joint[dof];
   double *b = p->b + one->variable + i, *diagonal = cost_entry(one, i, i);
-  int count;
-  const int *actuator = dof_actuators(model, dof, &count);
-  for (int k = 0; k < count; ++k) {
-    const actuator_force force = problem_actuator_force(p, model, o, input, actuator[k]);
-    if (actuator_has_row(p, model, o, actuator[k], &force)) {
+  const int_list actuators = dof_actuators(model, dof);
+  for (int k = 0; k < actuators.count; ++k) {
+    const actuator_force force = problem_actuator_force(p, model, o, input, actuators.at[k]);
+    if (actuator_has_row(p, model, o, actuators.at[k], &force)) {
       continue;
     }
     *diagonal += force.stiffness;
     const int is_number = clamps && !(force.stiffness > 0.0);
-    *b -= is_number ? actuator_clamp(model, actuator[k], force.at_rest) : force.at_rest;
+    *b -= is_number ? actuator_clamp(model, actuators.at[k], force.at_rest) : force.at_rest;
   }
   if (par->joint_stiffness[joint] > 0.0) {
     *diagonal += early ? 0.0 : par->joint_stiffness[joint];

@@ -105,13 +105,12 @@ static void add_friction(problem *p, const qd_model *model, const qd_step_option
 /* F0 - K d = F between the limits: d - F0 / K + F / K = 0 */
 static void add_actuators(problem *p, const qd_model *model, const qd_step_options *o, island *one,
                           const qd_step_input *input, int dof) {
-  int count;
-  const int *actuator = dof_actuators(model, dof, &count);
-  for (int k = 0; k < count; ++k) {
-    const double *range = model->parameters.actuator_force_range + 2 * actuator[k];
-    const actuator_force force = problem_actuator_force(p, model, o, input, actuator[k]);
-    if (actuator_has_row(p, model, o, actuator[k], &force)) {
-      const force_row row = {.dof = dof, .actuator = actuator[k], .stiffness = force.stiffness};
+  const int_list actuators = dof_actuators(model, dof);
+  for (int k = 0; k < actuators.count; ++k) {
+    const double *range = model->parameters.actuator_force_range + 2 * actuators.at[k];
+    const actuator_force force = problem_actuator_force(p, model, o, input, actuators.at[k]);
+    if (actuator_has_row(p, model, o, actuators.at[k], &force)) {
+      const force_row row = {.dof = dof, .actuator = actuators.at[k], .stiffness = force.stiffness};
       add_force_row(p, one, &row, -force.at_rest / force.stiffness, range[0], range[1]);
     }
   }

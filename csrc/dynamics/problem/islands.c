@@ -100,8 +100,7 @@ int tendon_row_bound(const qd_model *model, const qd_step_options *o, int tendon
   const int friction = model->tendon_friction[tendon] > 0.0;
   const int damper = damping_rate(o) * model->tendon_damping[tendon] > 0.0;
   const int limits = o->joint_limits ? (isfinite(range[0]) != 0) + (isfinite(range[1]) != 0) : 0;
-  int actuators;
-  tendon_actuators(model, tendon, &actuators);
+  const int actuators = tendon_actuators(model, tendon).count;
   if (compliant != NULL) {
     *compliant = springs + damper + actuators + (contacts_yield_in_time(o) ? limits + friction : 0);
     *intervals = friction + damper + (springs > 0) + actuators; /* early: one for all springs */
@@ -342,10 +341,11 @@ static void count_soft_rows(islands *s, const qd_model *model, const pressure_co
 static void count_force_rows(islands *s, const qd_model *model, const qd_step_options *o) {
   for (int dof = 0; model->bounded_forces > 0 && dof < model->nv; ++dof) {
     const int index = s->parent[model->dof_tree[dof]];
-    int count, rows = model->parameters.joint_friction[model->dof_joint[dof]] > 0.0;
-    const int *actuator = dof_actuators(model, dof, &count), rigid = rows;
-    for (int k = 0; o->force_limits && k < count; ++k) {
-      rows += actuator_is_bounded(model, actuator[k]);
+    const int rigid = model->parameters.joint_friction[model->dof_joint[dof]] > 0.0;
+    const int_list actuators = dof_actuators(model, dof);
+    int rows = rigid;
+    for (int k = 0; o->force_limits && k < actuators.count; ++k) {
+      rows += actuator_is_bounded(model, actuators.at[k]);
     }
     if (index >= 0) {
       island *one = s->island + index;

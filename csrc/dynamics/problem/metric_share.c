@@ -17,12 +17,11 @@ static void add_tendon(problem *p, const qd_model *model, const qd_step_options 
                        const qd_step_input *input, int tendon) {
   const double *rest = model->tendon_rest + 2 * tendon, length = p->tendons.length[tendon];
   const int slack = rest[0] < rest[1] && length >= rest[0] && length <= rest[1];
-  int count;
-  const int *actuator = tendon_actuators(model, tendon, &count);
+  const int_list actuators = tendon_actuators(model, tendon);
   double K = damping_rate(o) * model->tendon_damping[tendon];
   K += slack ? 0.0 : model->parameters.tendon_stiffness[tendon];
-  for (int k = 0; k < count; ++k) {
-    K += stiffness_of(p, model, o, input, actuator[k]);
+  for (int k = 0; k < actuators.count; ++k) {
+    K += stiffness_of(p, model, o, input, actuators.at[k]);
   }
   for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
     const int variable = p->variable_of_dof[model->tendon_dof[d]];

@@ -18,11 +18,12 @@ typedef struct pair_dof {
 
 static int pair_dof_at(pair_dof *out, const contact_dofs *dofs, const kinematics *k,
                        const double pos[3], int i) {
-  if (i >= dofs->a_count + dofs->b_count) {
+  const int_list *on = dofs->on;
+  if (i >= on[0].count + on[1].count) {
     return 0;
   }
-  out->side = i >= dofs->a_count;
-  out->dof = out->side ? dofs->b[i - dofs->a_count] : dofs->a[i];
+  out->side = i >= on[0].count;
+  out->dof = out->side ? on[1].at[i - on[0].count] : on[0].at[i];
   screw_point_velocity(out->velocity, k->dof_screw + out->dof, pos);
   return 1;
 }
@@ -48,11 +49,10 @@ int contact_never_parts(const qd_model *model, const int *variable_of_dof, const
   static const screw still = {{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}};
   const qd_contact *contact = c->contact + index;
   contact_point_derivative derivative;
-  contact_dofs dofs;
+  const contact_dofs dofs = contact_dofs_find(model, contact->body_a, contact->body_b);
   pair_dof i, j;
   double sliding = 0.0, change = 0.0;
   contact_derivative_compute(&derivative, c, index);
-  contact_dofs_find(&dofs, model, contact);
   for (int at_j = 0; pair_dof_at(&j, &dofs, k, contact->pos, at_j); ++at_j) {
     const screw *S = k->dof_screw + j.dof;
     contact_motion motion;

@@ -55,14 +55,12 @@ double pressure_guard_gap(const qd_model *model, const qd_contact *contact) {
 
 void pressure_pair_twists(screw twist[2], const qd_model *model, const kinematics *k,
                           const qd_contact *contact, const double *delta) {
-  contact_dofs dofs;
-  contact_dofs_find(&dofs, model, contact);
+  const contact_dofs dofs = contact_dofs_find(model, contact->body_a, contact->body_b);
   memset(twist, 0, 2 * sizeof *twist);
-  for (int i = 0; i < dofs.a_count; ++i) {
-    screw_axpy(twist, delta[dofs.a[i]], k->dof_screw + dofs.a[i]);
-  }
-  for (int i = 0; i < dofs.b_count; ++i) {
-    screw_axpy(twist + 1, delta[dofs.b[i]], k->dof_screw + dofs.b[i]);
+  for (int b = 0; b < 2; ++b) {
+    for (int i = 0; i < dofs.on[b].count; ++i) {
+      screw_axpy(twist + b, delta[dofs.on[b].at[i]], k->dof_screw + dofs.on[b].at[i]);
+    }
   }
 }
 
@@ -244,14 +242,13 @@ static int look(pressure_contact *s, soft_pair *pair, const qd_model *model, con
   const int *geom = model->pair_geom + 2 * pair->pair;
   const qd_contact bodies = {.body_a = model->geom_body[geom[0]],
                              .body_b = model->geom_body[geom[1]]};
-  contact_dofs dofs;
+  const contact_dofs dofs = contact_dofs_find(model, bodies.body_a, bodies.body_b);
   screw twist[2];
   qd_patch patch;
   double back[3];
   pressure_pair_twists(twist, model, k, &bodies, s->delta);
-  contact_dofs_find(&dofs, model, &bodies);
-  move_body(pair->side, k, bodies.body_a, dofs.a_count > 0, twist);
-  move_body(pair->side + 1, k, bodies.body_b, dofs.b_count > 0, twist + 1);
+  move_body(pair->side, k, bodies.body_a, dofs.on[0].count > 0, twist);
+  move_body(pair->side + 1, k, bodies.body_b, dofs.on[1].count > 0, twist + 1);
   pressure_pair_patch(model, pair->pair, &pair->side[0].moved, &pair->side[1].moved, &patch, room);
   s->element_needed += patch.polygon_count;
   s->is_full |= patch.polygon_count > room->polygons;

@@ -203,10 +203,9 @@ static void add_early(problem *p, const qd_model *model, const qd_step_options *
 /* F0 - K rate.d = F between the limits: rate.d - F0 / K + F / K = 0; or F0 itself. */
 static void add_actuators(problem *p, const qd_model *model, const qd_step_options *o,
                           const qd_step_input *input, island *one, int tendon) {
-  int count;
-  const int *actuator = tendon_actuators(model, tendon, &count);
-  for (int k = 0; k < count; ++k) {
-    const int i = actuator[k];
+  const int_list actuators = tendon_actuators(model, tendon);
+  for (int k = 0; k < actuators.count; ++k) {
+    const int i = actuators.at[k];
     const double *range = model->parameters.actuator_force_range + 2 * i;
     const actuator_force force = problem_actuator_force(p, model, o, input, i);
     const int gives = force.stiffness > 0.0;

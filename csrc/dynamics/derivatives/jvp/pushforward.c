@@ -4,11 +4,10 @@
 /* Change of the actuators' force that is not in rows; writes the rows. */
 static double actuator_change(const pushforward *p, int j) {
   const qd_model *model = p->s->model;
-  int count;
-  const int *actuator = dof_actuators(model, j, &count);
+  const int_list actuators = dof_actuators(model, j);
   double sum = 0.0;
-  for (int k = 0; k < count; ++k) {
-    const int i = actuator[k];
+  for (int k = 0; k < actuators.count; ++k) {
+    const int i = actuators.at[k];
     const actuator_part part = actuator_part_of(p->s, i);
     const double change = force_change(p, &part.slope, i, tangent_at(p, QD_BY_Q, j)) +
                           part.slope.speed * tangent_at(p, QD_BY_V, j);

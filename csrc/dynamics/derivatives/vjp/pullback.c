@@ -116,10 +116,9 @@ static void pull_rotors(const pullback *p) {
 
 static void pull_actuators(const pullback *p, int j) {
   const qd_model *model = p->s->model;
-  int count;
-  const int *actuator = dof_actuators(model, j, &count);
-  for (int k = 0; k < count; ++k) {
-    const int i = actuator[k];
+  const int_list actuators = dof_actuators(model, j);
+  for (int k = 0; k < actuators.count; ++k) {
+    const int i = actuators.at[k];
     const actuator_part part = actuator_part_of(p->s, i);
     const double z = p->d->z[j], own = actuator_cotangent(p, &part, z);
     linear_form of_slope = weighed(p, own), of_rest = weighed(p, z);
