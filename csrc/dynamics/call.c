@@ -18,6 +18,12 @@ static int input_is_finite(const qd_step_input *in, const qd_model *model) {
          (in->mocap == NULL || all_finite(in->mocap, QD_POSE * model->mocap_count));
 }
 
+static void clear(double *numbers, int count) {
+  if (numbers != NULL) {
+    memset(numbers, 0, (size_t)count * sizeof(double));
+  }
+}
+
 /* The result of a step that failed: nothing moves. */
 static qd_status fail(const qd_model *model, const qd_step_input *input, qd_step_result *result,
                       qd_status status) {
@@ -25,21 +31,12 @@ static qd_status fail(const qd_model *model, const qd_step_input *input, qd_step
   for (int dof = 0; result->v_next != NULL && dof < model->nv; ++dof) {
     result->v_next[dof] = input->v != NULL ? input->v[dof] : 0.0;
   }
-  memset(result->delta, 0, (size_t)model->nv * sizeof(double));
-  memset(result->limit_force, 0, (size_t)model->nv * sizeof(double));
-  if (result->constraint_force != NULL) {
-    memset(result->constraint_force, 0,
-           (size_t)(model->constraint_count * QD_CONSTRAINT_FORCE) * sizeof(double));
-  }
-  if (result->tendon_force != NULL) {
-    memset(result->tendon_force, 0, (size_t)model->tendon_count * sizeof(double));
-  }
-  if (result->bristle != NULL) {
-    memset(result->bristle, 0, (size_t)(model->soft_pair_count * QD_BRISTLES) * sizeof(double));
-  }
-  if (result->actuator_force != NULL) {
-    memset(result->actuator_force, 0, 2 * (size_t)model->nu * sizeof(double));
-  }
+  clear(result->delta, model->nv);
+  clear(result->limit_force, model->nv);
+  clear(result->constraint_force, model->constraint_count * QD_CONSTRAINT_FORCE);
+  clear(result->tendon_force, model->tendon_count);
+  clear(result->bristle, model->soft_pair_count * QD_BRISTLES);
+  clear(result->actuator_force, 2 * model->nu);
   result->info.status = status;
   return status;
 }

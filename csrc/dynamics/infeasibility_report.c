@@ -2,28 +2,36 @@
 
 #include <math.h>
 
+#include "base/lanes.h"
 #include "dynamics/workspace.h"
 
 #define TELLING 1e-2 /* relative to the largest weight */
 
 /* Adds to the entry of the same bodies and kind, or appends; replaces the smallest entry if full.
  */
-static void note(qd_step_result *result, const qd_culprit *one) {
+static void note(qd_step_result *result, int kind, int index, int body_a, int body_b,
+                 double weight) {
+  const qd_culprit one = {kind, index, body_a, body_b, fabs(weight)};
   qd_culprit *list = result->culprit;
   int least = 0;
   for (int i = 0; i < result->culprit_count; ++i) {
-    if (list[i].kind == one->kind && list[i].body_a == one->body_a &&
-        list[i].body_b == one->body_b) {
-      list[i].weight += one->weight;
+    if (list[i].kind == kind && list[i].body_a == body_a && list[i].body_b == body_b) {
+      list[i].weight += one.weight;
       return;
     }
     least = list[i].weight < list[least].weight ? i : least;
   }
   if (result->culprit_count < QD_CULPRITS_MAX) {
-    list[result->culprit_count++] = *one;
-  } else if (one->weight > list[least].weight) {
-    list[least] = *one;
+    list[result->culprit_count++] = one;
+  } else if (one.weight > list[least].weight) {
+    list[least] = one;
   }
+}
+
+/* A DOF, for the body that it moves. */
+static void note_dof(qd_step_result *result, const qd_model *model, int kind, int dof,
+                     double weight) {
+  note(result, kind, dof, model->dof_body[dof], model->dof_body[dof], weight);
 }
 
 /* Sorts by weight, without entries of little weight. */
@@ -51,12 +59,9 @@ static void note_contacts(const qd_workspace *w, const island *one, qd_step_resu
     const int index = p->islands.contact_order[i];
     const qd_contact *contact = w->collision.contact + index;
     const contact_block *block = p->block + index;
-    qd_culprit culprit = {QD_CULPRIT_PAIR, contact->pair, contact->body_a, contact->body_b, 0.0};
-    for (int r = 0; r < block->rows.count; ++r) {
-      culprit.weight = fmax(culprit.weight, fabs(p->dual[block->row + r]));
-    }
-    if (culprit.weight > 0.0) {
-      note(result, &culprit);
+    const double weight = max_norm(p->dual + block->row, block->rows.count);
+    if (weight > 0.0) {
+      note(result, QD_CULPRIT_PAIR, contact->pair, contact->body_a, contact->body_b, weight);
     }
   }
 }
@@ -77,34 +82,23 @@ void culprits_of_contradiction(const qd_model *model, const qd_workspace *w, con
   result->culprit_count = 0;
   note_contacts(w, one, result);
   for (int i = one->limit; i < one->limit + one->limit_count; ++i) {
-    const limit_row *limit = p->limit + i;
-    const int body = model->dof_body[limit->dof];
-    const qd_culprit culprit = {QD_CULPRIT_LIMIT, limit->dof, body, body,
-                                fabs(p->dual[limit->row])};
-    note(result, &culprit);
+    note_dof(result, model, QD_CULPRIT_LIMIT, p->limit[i].dof, p->dual[p->limit[i].row]);
   }
   for (int i = one->ball_limit; i < one->ball_limit + one->ball_limit_count; ++i) {
     const ball_limit *limit = p->ball_limit + i;
-    const int body = model->dof_body[limit->dof];
-    const qd_culprit culprit = {QD_CULPRIT_LIMIT, limit->dof, body, body,
-                                fabs(p->dual[limit->row])};
-    note(result, &culprit);
+    note_dof(result, model, QD_CULPRIT_LIMIT, limit->dof, p->dual[limit->row]);
   }
   for (int i = one->tendon_row; i < one->tendon_row + one->tendon_row_count; ++i) {
     const tendon_row *row = p->tendon_row + i;
-    const int first = model->tendon_dof_start[row->tendon];
-    const int last = model->tendon_dof_start[row->tendon + 1] - 1;
-    const qd_culprit culprit = {QD_CULPRIT_TENDON, row->tendon,
-                                model->dof_body[model->tendon_dof[first]],
-                                model->dof_body[model->tendon_dof[last]], fabs(p->dual[row->row])};
-    note(result, &culprit);
+    const int_list dofs = list_part(model->tendon_dof, model->tendon_dof_start, row->tendon);
+    note(result, QD_CULPRIT_TENDON, row->tendon, model->dof_body[dofs.at[0]],
+         model->dof_body[dofs.at[dofs.count - 1]], p->dual[row->row]);
   }
   for (int i = one->equality; i < one->equality + one->equality_count; ++i) {
     const int index = p->equality[i].constraint;
     const constraint_state *s = p->constraint + index;
-    const qd_culprit culprit = {QD_CULPRIT_CONSTRAINT, index, held_body(model, s, 0),
-                                held_body(model, s, 1), fabs(p->dual_eq[i])};
-    note(result, &culprit);
+    note(result, QD_CULPRIT_CONSTRAINT, index, held_body(model, s, 0), held_body(model, s, 1),
+         p->dual_eq[i]);
   }
   settle(result);
 }
@@ -115,12 +109,9 @@ void culprits_of_motion(const qd_model *model, const qd_workspace *w, const isla
   result->culprit_count = 0;
   for (int i = 0; i < one->variable_count; ++i) {
     const int dof = p->dof_of_variable[one->variable + i];
-    if (dof < 0) {
-      continue;
+    if (dof >= 0) {
+      note_dof(result, model, QD_CULPRIT_MOTION, dof, direction[i]);
     }
-    const int body = model->dof_body[dof];
-    const qd_culprit culprit = {QD_CULPRIT_MOTION, dof, body, body, fabs(direction[i])};
-    note(result, &culprit);
   }
   settle(result);
 }

@@ -273,19 +273,15 @@ int pressure_newton_report(qd_workspace *w, const qd_model *model) {
       continue;
     }
     qd_contact *out = c->contact + c->count + count++;
-    double on_second[6];
+    double on_second[6], normal[3];
     *out = c->contact[pair->contact];
     out->dim = 6;
     vec3_copy(out->pos, pair->centre);
     vec3_add(on_second, pair->wrench, pair->friction);
     vec3_add(on_second + 3, pair->wrench + 3, pair->friction + 3);
-    vec3_copy(out->frame, pair->wrench);
-    vec3_normalize(out->frame);
-    double axis[3];
-    contact_tangent_axis(axis, model, out->frame);
-    vec3_cross(out->frame + 3, axis, out->frame);
-    vec3_normalize(out->frame + 3);
-    vec3_cross(out->frame + 6, out->frame, out->frame + 3);
+    vec3_copy(normal, pair->wrench);
+    vec3_normalize(normal);
+    pressure_frame(out->frame, model, normal);
     for (int k = 0; k < 3; ++k) {
       out->force[k] = vec3_dot(out->frame + 3 * k, on_second);
       out->force[3 + k] = vec3_dot(out->frame + 3 * k, on_second + 3);

@@ -191,23 +191,24 @@ static void clamp_forces(const qd_model *model, const qd_step_options *o, double
   }
 }
 
+static void row_force(const problem *p, int row, double *force, double *at_limit) {
+  *force = p->dual[row];
+  *at_limit = is_at(*force, p->lower[row]) || is_at(*force, p->upper[row]);
+}
+
 /* For actuators with a row. If a joint's inertia replaces a part of its stiffness, the row's
  * multiplier is not the force of the actuator; its law gives the force. */
 static void row_forces(const problem *p, double *force, double *at_limit) {
   for (int i = 0; i < p->force_row_count; ++i) {
     const force_row *row = p->force_row + i;
     if (row->actuator >= 0 && row->resistance == 0.0) {
-      const double value = force[row->actuator] = p->dual[row->row];
-      at_limit[row->actuator] =
-          is_at(value, p->lower[row->row]) || is_at(value, p->upper[row->row]);
+      row_force(p, row->row, force + row->actuator, at_limit + row->actuator);
     }
   }
   for (int i = 0; i < p->tendon_row_count; ++i) {
     const tendon_row *row = p->tendon_row + i;
     if (row->kind == TENDON_ACTUATOR) {
-      const double value = force[row->actuator] = p->dual[row->row];
-      at_limit[row->actuator] =
-          is_at(value, p->lower[row->row]) || is_at(value, p->upper[row->row]);
+      row_force(p, row->row, force + row->actuator, at_limit + row->actuator);
     }
   }
 }

@@ -10,8 +10,6 @@
 
 static double clip(double x) { return fmin(fmax(x, LEAST_IMPEDANCE), 1.0 - LEAST_IMPEDANCE); }
 
-double mujoco_largest_impedance(const double solimp[5]) { return clip(solimp[1]); }
-
 /* Two power functions that meet at the midpoint. */
 double mujoco_impedance(double *slope, const double solimp[5], double depth) {
   const double least = clip(solimp[0]), most = clip(solimp[1]), middle = clip(solimp[3]);
@@ -58,8 +56,8 @@ static strengths strengths_of(const mujoco_reference *of, double d, double by_de
   if (bounded && implicit && s.k > 1.0) {
     s.a /= sqrt(s.k);
     s = (strengths){.a = s.a, .k = 1.0, .a_by_depth = -0.5 * s.a * by_depth / d};
-  } else if (bounded && !implicit && s.a * mujoco_largest_impedance(of->solimp) > 1.0) {
-    const double most = 1.0 / mujoco_largest_impedance(of->solimp);
+  } else if (bounded && !implicit && s.a * clip(of->solimp[1]) > 1.0) {
+    const double most = 1.0 / clip(of->solimp[1]); /* of the largest d */
     const double k = s.k * (most / s.a) * (most / s.a);
     s = (strengths){.a = most, .k = k, .k_by_depth = k * by_depth / d};
   }

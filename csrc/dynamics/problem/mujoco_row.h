@@ -36,9 +36,6 @@ static inline mujoco_reference mujoco_reference_of(const double solver[8], doubl
 /* d at a depth (< 0) beyond the margin, and its slope. */
 double mujoco_impedance(double *slope, const double solimp[5], double depth);
 
-/* The largest d, within MuJoCo's bounds. */
-double mujoco_largest_impedance(const double solimp[5]);
-
 /* (1 - d) / d times a weight, at least MuJoCo's smallest R; slope: its derivative, where d has the
  * slope d_slope. */
 double mujoco_regularisation(double *slope, double d, double d_slope, double weight);

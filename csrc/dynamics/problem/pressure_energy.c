@@ -13,8 +13,10 @@ void pressure_numbers(double out[6], const pressure_body *body, const screw *twi
   vec3_copy(out + 3, twist->w);
 }
 
-void pressure_motion_of(double motion[6], const pressure_body *body, const double x[3],
-                        const double numbers[6]) {
+/* Motion of a body's frame for a change of its numbers: velocity of the point that is now at x, and
+ * angular velocity. */
+static void motion_of(double motion[6], const pressure_body *body, const double x[3],
+                      const double numbers[6]) {
   double arm[3];
   vec3_copy(motion, numbers);
   mat3_mul_vec(motion + 3, body->J, numbers + 3);
@@ -26,7 +28,7 @@ void pressure_body_motion(double motion[6], const pressure_body *body, const dou
                           const screw *twist) {
   double numbers[6];
   pressure_numbers(numbers, body, twist);
-  pressure_motion_of(motion, body, x, numbers);
+  motion_of(motion, body, x, numbers);
 }
 
 void pressure_relative_motion(double motion[6], const soft_pair *pair, const double x[3],
@@ -84,7 +86,7 @@ static void fill_column(double H[PRESSURE_NUMBERS * PRESSURE_NUMBERS], const sof
   const int side = column / 6;
   double numbers[6] = {0.0}, motion[6], change[6];
   numbers[column % 6] = 1.0;
-  pressure_motion_of(motion, pair->side + side, pair->centre, numbers);
+  motion_of(motion, pair->side + side, pair->centre, numbers);
   wrench_change(change, pair, motion, side);
   for (int b = 0; b < 2; ++b) {
     const pressure_body *body = pair->side + b;
@@ -232,7 +234,7 @@ void pressure_energy_add(soft_pair *pair, const double by[36]) {
   for (int i = 0; i < PRESSURE_NUMBERS; ++i) {
     double numbers[6] = {0.0};
     numbers[i % 6] = i < 6 ? -1.0 : 1.0;
-    pressure_motion_of(motion[i], pair->side + i / 6, pair->centre, numbers);
+    motion_of(motion[i], pair->side + i / 6, pair->centre, numbers);
   }
   for (int i = 0; i < PRESSURE_NUMBERS; ++i) {
     for (int k = 0; k < 6; ++k) {

@@ -9,10 +9,6 @@
 
 /* A body's numbers for a twist. */
 void pressure_numbers(double out[6], const pressure_body *body, const screw *twist);
-/* Motion of a body's frame for a change of its numbers: velocity of the point that is now at x, and
- * angular velocity. */
-void pressure_motion_of(double motion[6], const pressure_body *body, const double x[3],
-                        const double numbers[6]);
 /* Minus the energy's gradient, from the pair's wrench. */
 void pressure_energy_load(soft_pair *pair);
 /* The Hessian from the pair's tangent and wrench, projected to be positive semidefinite; for the

@@ -91,8 +91,6 @@ typedef struct field_moved {
   double gradient[3], offset; /* scaled */
   double normal[3];
 } field_moved;
-void field_cell_move(field_moved *out, const field_pair *pair, const field_cell *cell);
-void field_triangle_move(field_moved *out, const field_pair *pair, const field_triangle *t);
 
 /* Called with an element of the first body and a part of the second that may overlap and, if
  * balanced, have equal pressures. All calls for one element are consecutive. */

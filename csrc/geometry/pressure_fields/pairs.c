@@ -42,14 +42,14 @@ qd_status field_pair_init(field_pair *pair, const field_placed *a, const field_p
   return QD_OK;
 }
 
-void field_triangle_move(field_moved *out, const field_pair *pair, const field_triangle *t) {
+static void move_triangle(field_moved *out, const field_pair *pair, const field_triangle *t) {
   for (int i = 0; i < 3; ++i) {
     mat3_mul_add(out->corner[i], pair->R, t->corner[i], pair->t);
   }
   mat3_mul_vec(out->normal, pair->R, t->normal);
 }
 
-void field_cell_move(field_moved *out, const field_pair *pair, const field_cell *cell) {
+static void move_cell(field_moved *out, const field_pair *pair, const field_cell *cell) {
   for (int i = 0; i < 4; ++i) {
     mat3_mul_add(out->corner[i], pair->R, cell->corner[i], pair->t);
   }
@@ -157,7 +157,7 @@ static void region_box(region *r, double corner[][3], int corners) {
 static void region_of_cell(region *r, const search *s, int element, field_moved *moved) {
   const field_pair *pair = s->pair;
   const field_cell *cell = pair->first->cell + element;
-  field_cell_move(moved, pair, cell);
+  move_cell(moved, pair, cell);
   region_box(r, moved->corner, 4);
   for (int i = 0; i < cell->plane_count; ++i) {
     region_plane(r, pair, cell->plane + i);
@@ -179,7 +179,7 @@ static void region_of_triangle(region *r, const search *s, int element, field_mo
   const field_pair *pair = s->pair;
   const field_triangle *t = pair->first->triangle + element;
   field_plane plane = {.offset = vec3_dot(t->normal, t->corner[0])};
-  field_triangle_move(moved, pair, t);
+  move_triangle(moved, pair, t);
   region_box(r, moved->corner, 3);
   vec3_copy(plane.normal, t->normal);
   region_plane(r, pair, &plane);
@@ -241,7 +241,7 @@ int field_sweep_planes(field_plane plane[4], const field_moved *moved, const dou
 static int region_of_sweep(region *r, const search *s, int element, const double way[3],
                            field_moved *moved) {
   field_plane plane[4];
-  field_triangle_move(moved, s->pair, s->pair->first->triangle + element);
+  move_triangle(moved, s->pair, s->pair->first->triangle + element);
   if (field_sweep_planes(plane, moved, way) == 0) {
     return 0;
   }
@@ -323,9 +323,9 @@ static void part_meets(const search *s, const field_part *part) {
   }
   field_moved moved;
   if (s->pair->first->cell) {
-    field_cell_move(&moved, s->pair, s->pair->first->cell + part->element);
+    move_cell(&moved, s->pair, s->pair->first->cell + part->element);
   } else {
-    field_triangle_move(&moved, s->pair, s->pair->first->triangle + part->element);
+    move_triangle(&moved, s->pair, s->pair->first->triangle + part->element);
   }
   s->visit(s->context, part->element, &moved, s->pair->second->part);
 }
