@@ -206,16 +206,7 @@ static void invert(double *A, double *weakest, int *sign) {
 /* ------------------------------------------------------------ factor */
 
 static int find_entry(const block_lu *lu, int k, int i) {
-  int low = lu->start[k], high = lu->start[k + 1];
-  while (low + 1 < high) {
-    const int middle = (low + high) / 2;
-    if (lu->below[middle] <= i) {
-      low = middle;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
+  return ascending_find(lu->below, lu->start[k], lu->start[k + 1], i);
 }
 
 static void assemble(block_lu *lu, const block_matrix *pattern, block_rows *rows_of,

@@ -21,6 +21,14 @@ typedef struct block_matrix {
 /* Fills A's rows and columns from the bit mask; returns the number of tiles, of which at most
  * `room` are written. */
 size_t block_list(block_matrix *A, const uint64_t *mask, size_t room);
+/* Position of a number in the ascending list[low .. high - 1]; it must be there. */
+static inline int ascending_find(const int *list, int low, int high, int number) {
+  while (low + 1 < high) {
+    const int middle = (low + high) / 2;
+    *(list[middle] <= number ? &low : &high) = middle;
+  }
+  return low;
+}
 
 typedef struct block_lu {
   int count;

@@ -113,16 +113,8 @@ static void read_tiles(const qd_coulomb_workspace *work, const qd_coulomb_proble
 }
 
 static double *tile_of(const block_matrix *W, int row, int column) {
-  int low = W->row_start[row], high = W->row_start[row + 1];
-  while (low + 1 < high) {
-    const int middle = (low + high) / 2;
-    if (W->column[middle] <= column) {
-      low = middle;
-    } else {
-      high = middle;
-    }
-  }
-  return W->value + 16 * (size_t)low;
+  return W->value +
+         16 * (size_t)ascending_find(W->column, W->row_start[row], W->row_start[row + 1], column);
 }
 
 static double weight_of(const qd_coulomb_workspace *work, const qd_coulomb_problem *problem,

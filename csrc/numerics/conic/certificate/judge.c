@@ -5,18 +5,13 @@
 #include "numerics/conic/workspace.h"
 
 void conic_clear_outputs(const qd_cone_program *program, const conic_answer *out) {
-  const int n = program->variable_count, m = program->row_count, p = program->equality_count;
-  if (n > 0 && out->x) {
-    memset(out->x, 0, (size_t)n * sizeof(double));
-  }
-  if (m > 0 && out->slack) {
-    memset(out->slack, 0, (size_t)m * sizeof(double));
-  }
-  if (m > 0 && out->dual) {
-    memset(out->dual, 0, (size_t)m * sizeof(double));
-  }
-  if (p > 0 && out->dual_eq) {
-    memset(out->dual_eq, 0, (size_t)p * sizeof(double));
+  double *const each[] = {out->x, out->slack, out->dual, out->dual_eq};
+  const int count[] = {program->variable_count, program->row_count, program->row_count,
+                       program->equality_count};
+  for (int i = 0; i < 4; ++i) {
+    if (count[i] > 0 && each[i]) {
+      memset(each[i], 0, (size_t)count[i] * sizeof(double));
+    }
   }
 }
 

@@ -13,6 +13,10 @@ typedef struct quad_input {
 } quad_input;
 
 static const lanes zero = {0.0, 0.0, 0.0, 0.0};
+static const lanes open_state = {CONE_OPEN, CONE_OPEN, CONE_OPEN, CONE_OPEN};
+static const lanes stick_state = {CONE_STICK, CONE_STICK, CONE_STICK, CONE_STICK};
+static const lanes slide_state = {CONE_SLIDE, CONE_SLIDE, CONE_SLIDE, CONE_SLIDE};
+static const lanes weak_state = {CONE_WEAK, CONE_WEAK, CONE_WEAK, CONE_WEAK};
 
 /* Square roots of the penalties of four cones' held rows. */
 LANES_INLINE void hard_roots(const double *compliance, double penalty, lanes *out) {
@@ -63,10 +67,6 @@ LANES_INLINE void project_cones(qd_cone_workspace *workspace, const cone_group *
   const size_t n = (size_t)group->padded, at = (size_t)(group->slot + c);
   const int cone = group->cone + c, real = group->count - c;
   const lanes r = LANES_OF(workspace->polish.split + cone), weak_length = WEAK * in->length * r;
-  const lanes open_state = {CONE_OPEN, CONE_OPEN, CONE_OPEN, CONE_OPEN};
-  const lanes stick_state = {CONE_STICK, CONE_STICK, CONE_STICK, CONE_STICK};
-  const lanes slide_state = {CONE_SLIDE, CONE_SLIDE, CONE_SLIDE, CONE_SLIDE};
-  const lanes weak_state = {CONE_WEAK, CONE_WEAK, CONE_WEAK, CONE_WEAK};
   lanes sum = zero, size, root, across, along, against, part, moved, state;
   const lanes head = LANES_OF(dual + at) - r * LANES_OF(w + at);
   LANES_AT(z + at) = head;
@@ -123,9 +123,6 @@ LANES_INLINE void project_rows(qd_cone_workspace *workspace, const cone_group *g
   const size_t at = (size_t)(group->slot + c);
   const int cone = group->cone + c, real = group->count - c;
   const lanes r = LANES_OF(workspace->polish.split + cone), weak_length = WEAK * in->length * r;
-  const lanes open_state = {CONE_OPEN, CONE_OPEN, CONE_OPEN, CONE_OPEN};
-  const lanes stick_state = {CONE_STICK, CONE_STICK, CONE_STICK, CONE_STICK};
-  const lanes weak_state = {CONE_WEAK, CONE_WEAK, CONE_WEAK, CONE_WEAK};
   const lanes one = {1.0, 1.0, 1.0, 1.0};
   const lanes value = LANES_OF(dual + at) - r * LANES_OF(w + at);
   const lane_bits sticks = value >= 0.0;

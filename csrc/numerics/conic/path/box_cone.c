@@ -97,18 +97,25 @@ void conic_ends_find_springs(qd_cone_workspace *workspace, const conic_program *
   }
 }
 
-void conic_ends_find_push(qd_cone_workspace *workspace) {
+/* x += G' of the forces that the rows' springs exert at x = 0, within their ends if `limited`. */
+static void add_spring_forces(qd_cone_workspace *workspace, int limited, double *x) {
   const interval_ends *ends = &workspace->ends;
   double *force = workspace->work.row2; /* padded lanes stay zero */
-  conic_zero_columns(workspace, ends->push);
+  conic_zero_slots(workspace, force);
   for (int c = 0; c < ends->count; ++c) {
     const int at = place_of(workspace, c).row;
     if (ends->compliance[c] > 0.0) {
-      force[at] = within_ends(ends, c, -workspace->program.g[at] / ends->compliance[c]);
+      force[at] = -workspace->program.g[at] / ends->compliance[c];
+      force[at] = limited ? within_ends(ends, c, force[at]) : force[at];
     }
   }
-  tiles_add_transposed(&workspace->system, workspace->system.G, force, ends->push);
+  tiles_add_transposed(&workspace->system, workspace->system.G, force, x);
   conic_zero_slots(workspace, force);
+}
+
+void conic_ends_find_push(qd_cone_workspace *workspace) {
+  conic_zero_columns(workspace, workspace->ends.push);
+  add_spring_forces(workspace, 1, workspace->ends.push);
 }
 
 /* ------------------------------------------------------------ the system */
@@ -123,17 +130,7 @@ void conic_ends_soften(qd_cone_workspace *workspace, double more) {
 }
 
 void conic_ends_pull(qd_cone_workspace *workspace, double *x) {
-  const interval_ends *ends = &workspace->ends;
-  double *pull = workspace->work.row2; /* padded lanes stay zero */
-  conic_zero_slots(workspace, pull);
-  for (int c = 0; c < ends->count; ++c) {
-    const int at = place_of(workspace, c).row;
-    if (ends->compliance[c] > 0.0) {
-      pull[at] = -workspace->program.g[at] / ends->compliance[c];
-    }
-  }
-  tiles_add_transposed(&workspace->system, workspace->system.G, pull, x);
-  conic_zero_slots(workspace, pull);
+  add_spring_forces(workspace, 0, x);
 }
 
 /* N^-1 for four rows. */
