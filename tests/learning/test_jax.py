@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import subprocess
 import sys
 
@@ -333,3 +334,37 @@ print("sent")
         check=False,
     )
     assert (done.returncode, done.stdout.strip()) == (0, "sent"), done.stderr
+
+
+@pytest.mark.long
+def test_devices_that_share_a_batch() -> None:
+    """In a `shard_map` results and gradients are those of one device, and stay where their inputs are."""
+    code = """
+import jax, numpy as np, qdsim.jax, scenes
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+jax.config.update("jax_enable_x64", True)
+scene = scenes.pusher("box")
+model, own = scene.model, PartitionSpec("x")
+mesh = Mesh(np.array(jax.devices()), ("x",))
+step = lambda q, u: qdsim.jax.step(model, q, u)
+shared = jax.shard_map(step, mesh=mesh, in_specs=own, out_specs=own, check_vma=False)
+q = np.tile(model.default_q, (4, 1))
+u = model.command_from(q) + np.linspace(0.0, 0.1, 4)[:, None]
+put = [jax.device_put(x, NamedSharding(mesh, own)) for x in (q, u)]
+gradients = [jax.grad(lambda q, u, f=f: (f(q, u) ** 2).sum(), 1) for f in (step, shared)]
+for whole, part in ((step, shared), gradients):
+    found = jax.jit(part)(*put)
+    assert len(found.addressable_shards) == 2 and found.sharding.spec == own
+    np.testing.assert_array_equal(found, jax.jit(whole)(q, u))
+print("shared")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=900,
+        cwd="tests",
+        check=False,
+        env={**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2"},
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, "shared"), done.stderr
