@@ -15,6 +15,7 @@ import argparse
 import csv
 import dataclasses
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +24,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from qdsim import parallel
 from qdsim.envs import Policy, Range
+from qdsim.parallel import ExecutorLike
 from qdsim.progress import progress_bar
 from qdsim.whole_files import replacing
 
@@ -56,7 +59,7 @@ class Settings:
 def draws(text: str) -> dict[str, tuple[float, float] | Range]:
     """From "name=low:high,name=low..high": factors on a parameter, or a range in its place."""
     found: dict[str, tuple[float, float] | Range] = {}
-    for part in text.split(","):
+    for part in text.split(",") if text else ():
         name, _, numbers = part.partition("=")
         ends = numbers.split(".." if ".." in numbers else ":")
         if not name or len(ends) != 2:
@@ -77,6 +80,9 @@ def options_of(settings: Settings, **changes: Any) -> dict[str, Any]:
         own["dynamics"] = settings.dynamics
     if settings.scale:
         own["scale"] = settings.scale
+    ranges = {k: draw for k, draw in draws(settings.randomize).items() if isinstance(draw, Range)}
+    if ranges:  # they take the place of the model's values
+        own["randomize"] = own.get("randomize", {}) | ranges
     names = ("action", "scale", "sub_steps", "observation", "contacts", "dynamics")
     return own | {name: changes[name] for name in names if name in changes}
 
@@ -211,11 +217,12 @@ class Run:
     def __init__(self, settings: Settings, **changes: Any) -> None:
         self.settings = settings
         self.options = options_of(settings, **changes)
-        make = {"num_envs": settings.envs, "vectorization_mode": "vector_entry_point"}
+        make: dict[str, Any] = {"num_envs": settings.envs}
+        make["vectorization_mode"] = "vector_entry_point"
         make["autoreset_mode"] = "SameStep"  # every action is one of an episode
-        if settings.randomize:
-            make["randomize"] = draws(settings.randomize)
-        self.env = gymnasium.make_vec(settings.id, **{**make, **changes, **self.options})
+        make |= changes | self.options
+        make["randomize"] = make.get("randomize", {}) | draws(settings.randomize)
+        self.env = gymnasium.make_vec(settings.id, **make)
         inputs = self.env.single_observation_space.shape[0]
         outputs = self.env.single_action_space.shape[0]
         first, second = jax.random.split(jax.random.key(settings.seed))
@@ -407,6 +414,23 @@ def train(
                     print(f"{run.done:>9} actions, {said}", flush=True)
                 recent = dict.fromkeys(recent, 0.0)
     return run
+
+
+def trained(settings: Settings, output: Path) -> dict[str, Any]:
+    """A work item: train, or go on, and return the curve by columns."""
+    train(settings, output, resume=True, quiet=True)
+    rows = list(csv.DictReader(output.with_suffix(".csv").open(newline="")))
+    return {name: np.array([float(row[name]) for row in rows]) for name in CURVE}
+
+
+def sweep(
+    runs: Iterable[tuple[Settings, Path]], executor: ExecutorLike = None
+) -> tuple[dict[str, Any], ...]:
+    """The curves of many trainings, each with its output, on an executor: other seeds, or other settings.
+
+    Processes have to be spawned, because jax does not survive a fork. What was stopped goes on where it was.
+    """
+    return parallel.run(trained, runs, executor=executor)
 
 
 def main(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib.util
+import multiprocessing
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from types import ModuleType
 
@@ -15,7 +17,7 @@ import pytest
 pytest.importorskip("jax")
 pytest.importorskip("gymnasium")
 
-from qdsim.envs import Policy
+from qdsim.envs import Policy, Range
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -46,6 +48,12 @@ def test_a_short_training_learns_and_goes_on(tmp_path: Path) -> None:
     assert policy.options == {"scale": 0.3}
     further = ppo.Settings(settings.id, begin=str(tmp_path / "push.npz"), contacts="mujoco")
     assert ppo.options_of(further) == {"scale": 0.3, "contacts": ["mujoco"]}
+    # ranges take the place of the model's values; factors leave a policy's own model as it is
+    drawn = ppo.Settings(settings.id, randomize="joint_damping=20..60,pair_friction=0.8:1.2")
+    options = ppo.options_of(drawn)
+    assert options == {"randomize": {"joint_damping": Range(20.0, 60.0)}}
+    dataclasses.replace(policy, options=options).save(tmp_path / "drawn.npz")
+    assert Policy.load(tmp_path / "drawn.npz").options == options
     # the same seed, the same policy
     again = ppo.train(settings, tmp_path / "again", quiet=True, **changes).policy
     assert all(np.array_equal(a[0], b[0]) for a, b in zip(policy.weights, again.weights))
@@ -67,6 +75,27 @@ def test_a_short_training_learns_and_goes_on(tmp_path: Path) -> None:
     wide = ppo.Settings("qdsim/PlanarPushing-v0", envs=4, width=8)
     with pytest.raises(ValueError, match="another environment or network"):
         ppo.Run(wide, **changes).resume(tmp_path / "other.npz")
+
+
+@pytest.mark.long
+def test_trainings_on_processes_are_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On two at once, and one after the other."""
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    ppo = example("ppo")
+    settings = [ppo.Settings("qdsim/PlanarPushing-v0", 512, 64, seed=k) for k in range(2)]
+    spawned = multiprocessing.get_context("spawn")
+    workers = functools.partial(ProcessPoolExecutor, 2, mp_context=spawned)
+    curves = [
+        ppo.sweep([(s, tmp_path / f"{name}_{s.seed}") for s in settings], executor)
+        for name, executor in (("one", None), ("two", workers))
+    ]
+    for one, two in zip(*curves):
+        assert one["actions"].tolist() == two["actions"].tolist() == [512.0]
+        assert np.array_equal(one["reward"], two["reward"])
+    weights = [Policy.load(tmp_path / f"{name}_1.npz").weights for name in ("one", "two")]
+    assert all(np.array_equal(a[0], b[0]) for a, b in zip(*weights))
 
 
 @pytest.mark.long
