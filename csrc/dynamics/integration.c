@@ -20,38 +20,28 @@ double integration_actuator_drag(const solved_step *s, int actuator) {
   return actuator_drag(s->model, actuator, &at);
 }
 
-static double drag_of_all(const solved_step *s, const int *actuator, int count) {
+static double drag_of_all(const solved_step *s, int_list actuators) {
   double sum = 0.0;
-  for (int k = 0; k < count && s->model->integration == QD_INTEGRATE_FAST; ++k) {
-    sum += integration_actuator_drag(s, actuator[k]);
+  for (int k = 0; k < actuators.count && s->model->integration == QD_INTEGRATE_FAST; ++k) {
+    sum += integration_actuator_drag(s, actuators.at[k]);
   }
   return sum;
 }
 
 double integration_dof_drag(const solved_step *s, int dof) {
-  int count;
-  const int *actuator = dof_actuators(s->model, dof, &count);
   return s->model->parameters.joint_damping[s->model->dof_joint[dof]] +
-         drag_of_all(s, actuator, count);
+         drag_of_all(s, dof_actuators(s->model, dof));
 }
 
 double integration_tendon_drag(const solved_step *s, int tendon) {
-  int count;
-  const int *actuator = tendon_actuators(s->model, tendon, &count);
   const int fast = s->model->integration == QD_INTEGRATE_FAST;
-  return (fast ? s->model->tendon_damping[tendon] : 0.0) + drag_of_all(s, actuator, count);
+  return (fast ? s->model->tendon_damping[tendon] : 0.0) +
+         drag_of_all(s, tendon_actuators(s->model, tendon));
 }
 
 int integration_couples(const qd_model *model, int i, int j) {
-  int count;
   const int deep = i > j ? i : j, up = i > j ? j : i;
-  const int *chain = body_chain(model, model->dof_body[deep], &count);
-  for (int c = 0; c < count; ++c) {
-    if (chain[c] == up) {
-      return 1;
-    }
-  }
-  return 0;
+  return body_is_behind(model, model->dof_body[deep], up);
 }
 
 /* ---------------------------------------------------------------- blocks of trees */
@@ -173,13 +163,12 @@ static void fill_tree(const solved_step *s, const damped_tree *t, const int *pla
   memset(mass, 0, (size_t)n * (size_t)n * sizeof *mass);
   for (int i = 0; i < n; ++i) {
     const int dof = t->dofs[i];
-    int count;
-    const int *chain = body_chain(model, model->dof_body[dof], &count);
+    const int *chain = body_chain(model, model->dof_body[dof]).at;
     if (w->problem.variable_of_dof[dof] < 0) {
       mass[i * n + i] = 1.0;
       continue;
     }
-    count = inertia_mass_row(w->problem.scratch, model, &w->kinematics, &w->inertia, dof);
+    const int count = inertia_mass_row(w->problem.scratch, model, &w->kinematics, &w->inertia, dof);
     for (int c = 0; c < count; ++c) {
       const int j = place[chain[c]];
       if (w->problem.variable_of_dof[chain[c]] >= 0) {

@@ -101,8 +101,9 @@ static void fill_command(working_set *s, const qd_model *model, const qd_step_op
     const int_list actuators = dof_actuators(model, dof);
     double force = 0.0, stiffness = 0.0;
     for (int k = 0; k < actuators.count; ++k) {
-      const actuator_point at = {input->q[model->dof_q[dof]], input->u[actuators.at[k]],
-                                 damping_rate(o)};
+      const actuator_point at = {.l = input->q[model->dof_q[dof]],
+                                 .u = input->u[actuators.at[k]],
+                                 .rate = damping_rate(o)};
       const actuator_force one = actuator_force_at(model, actuators.at[k], &at);
       force += one.at_rest;
       stiffness += one.stiffness;
@@ -181,7 +182,8 @@ static int pulls_within(const qd_model *model, const qd_step_options *o, const q
                         int actuator, double d) {
   const double *range = model->parameters.actuator_force_range + 2 * actuator;
   const int dof = model->actuator_dof[actuator];
-  const actuator_point at = {input->q[model->dof_q[dof]], input->u[actuator], damping_rate(o)};
+  const actuator_point at = {
+      .l = input->q[model->dof_q[dof]], .u = input->u[actuator], .rate = damping_rate(o)};
   const actuator_force found = actuator_force_at(model, actuator, &at);
   const double force = found.at_rest - found.stiffness * d;
   return found.stiffness > 0.0 && force - range[0] > SLIGHT * fabs(range[0]) &&

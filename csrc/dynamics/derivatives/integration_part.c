@@ -63,22 +63,19 @@ static void form_drag(linear_form *f, const solved_step *end, int actuator, doub
   }
 }
 
-static void form_drags(linear_form *f, const solved_step *end, const int *actuator, int count,
-                       double gain) {
-  for (int k = 0; k < count && end->model->integration == QD_INTEGRATE_FAST; ++k) {
-    form_drag(f, end, actuator[k], gain);
+static void form_drags(linear_form *f, const solved_step *end, int_list actuators, double gain) {
+  for (int k = 0; k < actuators.count && end->model->integration == QD_INTEGRATE_FAST; ++k) {
+    form_drag(f, end, actuators.at[k], gain);
   }
 }
 
 /* The force drag (v_next - v) of DOF j's dampers. */
 static void form_dof_dampers(linear_form *f, const solved_step *end, int j) {
   const double drag = integration_dof_drag(end, j), h = end->options->h;
-  int count;
-  const int *actuator = dof_actuators(end->model, j, &count);
   form_add(f, QD_BY_V, j, -drag);
   form_add(f, QD_BY_H, 0, -drag * end->delta[j] / (h * h));
   form_add(f, QD_BY_JOINT_DAMPING, end->model->dof_joint[j], gain_of(end, j));
-  form_drags(f, end, actuator, count, gain_of(end, j));
+  form_drags(f, end, dof_actuators(end->model, j), gain_of(end, j));
 }
 
 /* The force of a tendon's dampers on its DOF at position d. */
@@ -88,8 +85,6 @@ static void form_tendon_dampers(linear_form *f, const solved_step *end, int tend
   const double drag = integration_tendon_drag(end, tendon), h = end->options->h;
   const double *rate = p->tendons.rate;
   double gain = 0.0;
-  int count;
-  const int *actuator = tendon_actuators(model, tendon, &count);
   for (int e = model->tendon_dof_start[tendon]; e < model->tendon_dof_start[tendon + 1]; ++e) {
     const int j = model->tendon_dof[e];
     if (is_free(end, j) && integration_couples(model, model->tendon_dof[d], j)) {
@@ -98,7 +93,7 @@ static void form_tendon_dampers(linear_form *f, const solved_step *end, int tend
       form_add(f, QD_BY_H, 0, -drag * rate[d] * rate[e] * end->delta[j] / (h * h));
     }
   }
-  form_drags(f, end, actuator, count, rate[d] * gain);
+  form_drags(f, end, tendon_actuators(model, tendon), rate[d] * gain);
 }
 
 /* All forces of dampers on DOF j. */
