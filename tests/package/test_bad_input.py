@@ -375,6 +375,7 @@ def spec() -> dict[str, Any]:
         "constraint_type": np.zeros(0, np.int32), "constraint_object": np.zeros((0, 2), np.int32),
         "constraint_data": np.zeros((0, 10), f),
         "gravity": np.array([0, 0, -9.81]),
+        "integration": np.array([0], dtype=np.int32),
     }  # fmt: skip
 
 
