@@ -181,6 +181,22 @@ def test_check_tells_contacts_of_a_body_in_one_line(
     assert all(row["bodies"] == ["floor", "stool"] for row in contacts)
 
 
+@pytest.mark.parametrize("damping, late", [(0.15, None), (3.0, "0.15"), (0.0, None)])
+def test_check_tells_what_damping_delays(
+    damping: float, late: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A joint with a spring of 20 Nm/rad and a damper of 3 Nm s/rad follows a ramp 0.15 s late."""
+    path = tmp_path / "arm.xml"
+    path.write_text(f"""<mujoco><worldbody><body><joint name="elbow" damping="{damping}"/>
+        <geom size=".1" mass="1"/></body></worldbody>
+        <actuator><position name="drive" joint="elbow" kp="20"/></actuator></mujoco>""")
+    assert main(["check", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert ("damping:" in out) == (late is not None)
+    assert late is None or f"up to {late} s late ('drive')" in out
+    assert report(capsys, "check", str(path))["lag"] == pytest.approx(damping / 20.0)
+
+
 @pytest.mark.parametrize(
     "angle, limits, command, guess",
     [

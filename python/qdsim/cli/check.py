@@ -19,6 +19,7 @@ from qdsim.cli.describing import (
     degrees_meant,
     grouped,
     joint_rows,
+    lag,
     near_rows,
     object_rows,
 )
@@ -59,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> Outcome:
     """Load the file, take a step, and draw it."""
     from qdsim.loading import load
+    from qdsim.step import Options
 
     path = arguments.file
     if arguments.picture is None:
@@ -85,6 +87,12 @@ def run(arguments: argparse.Namespace) -> Outcome:
     lines += [f"  without meaning here: {text}" for text in grouped(model.ignored)]
     report["step"], said, good = _first_step(model, q)
     lines.append(f"  {said}")
+    report["lag"], slowest = lag(model)
+    if report["lag"] > 0.1 * Options().h:
+        lines.append(
+            f"  damping: joints follow their springs up to {report['lag']:.2g} s late ({slowest!r}); quasi-dynamic steps "
+            "include that with Options(damping=True)"
+        )
     report["ready_to_plan"], report["obstacle"], said = _ready(arguments, model, q, good)
     lines.append(f"  ready to plan: {said}")
     if arguments.picture is not None:

@@ -22,6 +22,7 @@ __all__ = [
     "degrees_meant",
     "grouped",
     "joint_rows",
+    "lag",
     "near_rows",
     "object_rows",
 ]
@@ -53,6 +54,19 @@ def joint_rows(model: Model) -> list[tuple[str, str, str, str]]:
 def degrees_meant(model: Model) -> str | None:
     """Return a message if ranges of hinges or of their commands seem to mix up degrees and radians, or None."""
     return _joints_in_other_units(model) or _commands_in_degrees(model)
+
+
+def lag(model: Model) -> tuple[float, str]:
+    """Return the longest time by which damping makes an actuator's joint follow its spring late, s, and its name."""
+    from qdsim.planning.execution.world import lag_of
+
+    damping = np.zeros(model.nv)
+    for name, value in zip(model.joint_names, np.asarray(model.parameters.joint_damping)):
+        damping[model.slice_v(name)] = value
+    springs = bool(model.nu) and bool(np.all(np.asarray(model.parameters.actuator_stiffness) > 0.0))
+    late = lag_of(model, damping) if springs and damping.any() else np.zeros(1)
+    slowest = int(late.argmax())
+    return float(late[slowest]), model.actuator_names[slowest] if model.nu else ""
 
 
 def _joints_in_other_units(model: Model) -> str | None:

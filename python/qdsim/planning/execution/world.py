@@ -21,7 +21,7 @@ from qdsim.planning.task.robot import (
 from qdsim.planning.task.space import ObjectSpace, as_slice
 from qdsim.planning.task.transfer_options import TransferOptions
 
-__all__ = ["PlantError", "World", "damping_of"]
+__all__ = ["PlantError", "World", "damping_of", "lag_of"]
 
 FAR = 2.0
 """Distance from its path at which the object counts as lost, in largest distances of the robot from the object."""
@@ -67,7 +67,7 @@ class World(abc.ABC):
         self._held, self._object = as_slice(self.held), as_slice(space.v)
         self.compensated = compensated
         self._lower, self._upper = command_range(model) if bounds is None else bounds
-        self.lag = _lag(model, damping)
+        self.lag = lag_of(model, damping)
         mass = mass_metric(model)[space.v]
         slides = mass[~space.rotation]
         self.supported = lies_on_a_plane(model, space)
@@ -148,7 +148,7 @@ class World(abc.ABC):
             self.lost = not float(np.linalg.norm(here - self._center)) <= self._radius
 
 
-def _lag(model: Model, damping: Array) -> Array:
+def lag_of(model: Model, damping: Array) -> Array:
     """Compute the lag ``(nu,)`` of each actuator, s: the damping of the joints that it moves, divided by its stiffness.
 
     Joints that share a tendon yield like dampers in series: under a tension p, each joint moves with the speed
