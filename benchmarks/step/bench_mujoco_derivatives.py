@@ -29,6 +29,7 @@ import numpy as np
 import qdsim.mujoco
 
 ROOT = Path(__file__).resolve().parents[2]
+DISCRETE = getattr(mujoco.mjtIntegrator, "mjINT_DISCRETE", None)
 STEPS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 BOXES = """<mujoco><option timestep="0.002" cone="{cone}" impratio="{impratio}"/><default><geom condim="{dim}"
 friction="0.8 0.01 0.002"/></default><worldbody><geom type="plane" size="3 3 1"/>{bodies}</worldbody></mujoco>"""
@@ -58,6 +59,7 @@ def scenes() -> dict[str, Any]:
         ("elliptic", 6, 10),
     ):
         found[f"boxes, {cone}, condim {dim}, impratio {impratio}"] = boxes(4, cone, dim, impratio)
+    found.update(discrete())
     found.update(robots())
     found.update(mechanisms())
     return found
@@ -93,8 +95,22 @@ def mechanisms() -> dict[str, Any]:
         integrator = ("Euler", "implicitfast")[i % 2]
         model = MECHANISM.format(option=f'integrator="{integrator}"', equality=text)
         found[f"mechanism, {integrator}, equality: {equality}"] = model
+        if DISCRETE is not None:
+            model = MECHANISM.format(option='integrator="discrete"', equality=text)
+            found[f"mechanism, discrete, equality: {equality}"] = model
     found["spatial tendons"] = FINGER.format(**ALL_AT_ONCE)
     return {name: mujoco.MjModel.from_xml_string(text) for name, text in found.items()}
+
+
+def discrete() -> dict[str, Any]:
+    """Return a hand and damped boxes with the integrator "discrete", if MuJoCo has it."""
+    if DISCRETE is None:
+        return {}
+    hand = mujoco.MjModel.from_xml_path(str(files("qdsim.systems") / "allegro_sphere_hardware.xml"))
+    piled = boxes(4, "elliptic", 3, 1)
+    hand.opt.timestep, piled.dof_damping[:] = 0.002, 0.5
+    hand.opt.integrator = piled.opt.integrator = DISCRETE
+    return {"allegro_sphere_hardware, discrete": hand, "boxes with dampers, discrete": piled}
 
 
 def states(model: Any, count: int) -> list[Any]:

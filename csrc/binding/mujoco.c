@@ -107,17 +107,16 @@ static const field DATA_FIELDS[] = {
     FIELD(M, NPY_DOUBLE),
 };
 
-/* These are in the arena, and move with every mj_forward. */
-static const field ARENA_FIELDS[] = {
-    FIELD(efc_type, NPY_INT32),  FIELD(efc_id, NPY_INT32),      FIELD(efc_J, NPY_DOUBLE),
-    FIELD(efc_pos, NPY_DOUBLE),  FIELD(efc_margin, NPY_DOUBLE), FIELD(efc_frictionloss, NPY_DOUBLE),
-    FIELD(efc_KBIP, NPY_DOUBLE), FIELD(efc_R, NPY_DOUBLE),      FIELD(efc_aref, NPY_DOUBLE),
-};
-
-static const field SPARSE_FIELDS[] = {
-    FIELD(efc_J_rownnz, NPY_INT32),
-    FIELD(efc_J_rowadr, NPY_INT32),
-    FIELD(efc_J_colind, NPY_INT32),
+/* These are in the arena, and move with every mj_forward. MuJoCo allocates them one after the other
+ * in a fixed order; the last three exist for sparse Jacobians only. */
+enum { ARENA_FIELD_COUNT = 12, DENSE_FIELD_COUNT = 9 };
+static const field ARENA_FIELDS[ARENA_FIELD_COUNT] = {
+    FIELD(efc_type, NPY_INT32),     FIELD(efc_id, NPY_INT32),
+    FIELD(efc_J, NPY_DOUBLE),       FIELD(efc_pos, NPY_DOUBLE),
+    FIELD(efc_margin, NPY_DOUBLE),  FIELD(efc_frictionloss, NPY_DOUBLE),
+    FIELD(efc_KBIP, NPY_DOUBLE),    FIELD(efc_R, NPY_DOUBLE),
+    FIELD(efc_aref, NPY_DOUBLE),    FIELD(efc_J_rownnz, NPY_INT32),
+    FIELD(efc_J_rowadr, NPY_INT32), FIELD(efc_J_colind, NPY_INT32),
 };
 
 /* Fields of mjContact, with the stride of its array. */
@@ -202,6 +201,15 @@ static void plan_destroy(PyObject *capsule) {
   }
 }
 
+/* The options' arrays, which keep their addresses. */
+static int gravity_read(PyObject *model, qd_mj *mj) {
+  static const field gravity[] = {FIELD(gravity, NPY_DOUBLE)};
+  PyObject *options = PyObject_GetAttrString(model, "opt");
+  const int status = options != NULL ? fields_read(options, gravity, 1, mj) : -1;
+  Py_XDECREF(options);
+  return status;
+}
+
 static int model_read(PyObject *model, qd_mj *mj) {
   const struct {
     const char *name;
@@ -215,6 +223,7 @@ static int model_read(PyObject *model, qd_mj *mj) {
     }
   }
   return fields_read(model, MODEL_FIELDS, COUNT(MODEL_FIELDS), mj) < 0 ||
+                 gravity_read(model, mj) < 0 ||
                  columns_read(model, "actuator_dynprm", &mj->dynprm_count) < 0 ||
                  columns_read(model, "actuator_gainprm", &mj->gainprm_count) < 0 ||
                  columns_read(model, "actuator_biasprm", &mj->biasprm_count) < 0 ||
@@ -264,9 +273,13 @@ static const char VIEW_NAME[] = "qdsim._core.mujoco_view";
 enum { SIZE_COUNT = 5 };
 
 typedef struct mujoco_view {
-  qd_mj mj;                 /* the data's part, without the arena */
-  int64_t size[SIZE_COUNT]; /* sizes of some arrays, to recognise another model */
-  int contacts_known;       /* 1: contact_field is filled */
+  qd_mj mj;                                 /* the data's part, without the arena */
+  int64_t size[SIZE_COUNT];                 /* sizes of some arrays, to recognise another model */
+  int64_t row_count;                        /* of arena_field; 0: not filled */
+  int field_count;                          /* likewise */
+  int arena_ends[2];                        /* the first and the last field in memory */
+  ptrdiff_t arena_field[ARENA_FIELD_COUNT]; /* bytes from the first */
+  int contacts_known;                       /* 1: contact_field is filled */
   ptrdiff_t contact_field[CONTACT_FIELD_COUNT]; /* bytes from the first */
   _Atomic(qd_mj_workspace *) workspace;         /* of the last call, or NULL */
 } mujoco_view;
@@ -343,11 +356,9 @@ static int options_read(PyObject *model, qd_mj *mj) {
     const char *name;
     int32_t *out;
   } flags[] = {{"integrator", &mj->integrator},
-               {"cone", &mj->cone},
                {"disableflags", &mj->disableflags},
                {"disableactuator", &mj->disableactuator}};
-  static const field gravity[] = {FIELD(gravity, NPY_DOUBLE)};
-  int status = fields_read(options, gravity, 1, mj);
+  int status = 0;
   for (int i = 0; status == 0 && i < COUNT(flags); i++) {
     int64_t value = 0;
     status = integer_read(options, flags[i].name, &value);
@@ -392,6 +403,59 @@ static int contacts_read(PyObject *data, mujoco_view *view, qd_mj *mj) {
   return status;
 }
 
+static void arena_note(mujoco_view *view, const qd_mj *mj, int count) {
+  const char *address[ARENA_FIELD_COUNT];
+  view->arena_ends[0] = view->arena_ends[1] = 0;
+  for (int i = 0; i < count; i++) {
+    memcpy(address + i, (const char *)mj + ARENA_FIELDS[i].offset, sizeof *address);
+    view->arena_ends[0] = address[i] < address[view->arena_ends[0]] ? i : view->arena_ends[0];
+    view->arena_ends[1] = address[i] > address[view->arena_ends[1]] ? i : view->arena_ends[1];
+  }
+  for (int i = 0; i < count; i++) {
+    view->arena_field[i] = address[i] - address[view->arena_ends[0]];
+  }
+  view->row_count = mj->nefc;
+  view->field_count = count;
+}
+
+/* With as many rows as before, and the same distance from the first array to the last, all have the
+ * same sizes, so these two are enough: each costs as much as a body's derivatives. Returns 1 if
+ * that is so. */
+static int arena_recall(PyObject *data, const mujoco_view *view, int count, qd_mj *mj) {
+  const char *end[2];
+  if (view->row_count != mj->nefc || view->field_count != count) {
+    return 0;
+  }
+  for (int k = 0; k < 2; k++) {
+    const field *one = ARENA_FIELDS + view->arena_ends[k];
+    if (fields_read(data, one, 1, mj) < 0) {
+      return -1;
+    }
+    memcpy(end + k, (const char *)mj + one->offset, sizeof *end);
+  }
+  if (end[1] - end[0] != view->arena_field[view->arena_ends[1]]) {
+    return 0;
+  }
+  for (int i = 0; i < count; i++) {
+    const char *address = end[0] + view->arena_field[i];
+    memcpy((char *)mj + ARENA_FIELDS[i].offset, &address, sizeof address);
+  }
+  return 1;
+}
+
+static int arena_read(PyObject *data, mujoco_view *view, int sparse, qd_mj *mj) {
+  const int count = sparse ? ARENA_FIELD_COUNT : DENSE_FIELD_COUNT;
+  const int recalled = arena_recall(data, view, count, mj);
+  if (recalled != 0) {
+    return recalled < 0 ? -1 : 0;
+  }
+  if (fields_read(data, ARENA_FIELDS, count, mj) < 0) {
+    return -1;
+  }
+  arena_note(view, mj, count);
+  return 0;
+}
+
 /* Fills the data's part of mj. */
 static int data_read(PyObject *data, mujoco_view *view, int sparse, qd_mj *mj) {
   for (int i = 0; i < COUNT(DATA_FIELDS); i++) {
@@ -401,9 +465,7 @@ static int data_read(PyObject *data, mujoco_view *view, int sparse, qd_mj *mj) {
   if (integer_read(data, "nefc", &mj->nefc) < 0) {
     return -1;
   }
-  if (mj->nefc > 0 &&
-      (fields_read(data, ARENA_FIELDS, COUNT(ARENA_FIELDS), mj) < 0 ||
-       (sparse && fields_read(data, SPARSE_FIELDS, COUNT(SPARSE_FIELDS), mj) < 0))) {
+  if (mj->nefc > 0 && arena_read(data, view, sparse, mj) < 0) {
     return -1;
   }
   return contacts_read(data, view, mj);

@@ -317,7 +317,7 @@ typedef struct qd_mj {
   /* mjOption */
   double timestep;
   const double *gravity;
-  int32_t integrator, cone, disableflags, disableactuator;
+  int32_t integrator, disableflags, disableactuator;
   /* mjData */
   const double *qpos, *qvel, *act, *ctrl, *act_dot, *xfrc_applied, *qacc;
   const double *xpos, *xquat, *xmat, *xipos, *subtree_com, *cdof, *cinert;

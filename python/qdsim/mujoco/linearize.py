@@ -33,6 +33,8 @@ class Plan(NamedTuple):
     """Whether the model has spatial tendons."""
 
 
+_NO_STAGE = int(mujoco.mjtStage.mjSTAGE_NONE)
+
 _plans: WeakKeyDictionary[Any, Plan] = WeakKeyDictionary()
 _views: WeakKeyDictionary[Any, object] = WeakKeyDictionary()
 _lock = threading.Lock()
@@ -64,7 +66,7 @@ class Transition(_Matrices):
         cls, A: Array, B: Array, C: None = None, D: None = None, differenced: int = 0
     ) -> Transition:
         """Make the tuple (A, B, C, D) with the attribute ``differenced``."""
-        made = super().__new__(cls, A, B, C, D)
+        made = tuple.__new__(cls, (A, B, C, D))
         made.differenced = differenced
         return made
 
@@ -126,7 +128,7 @@ def transition(plan: Plan, model: Any, data: Any, contacts: str) -> Transition:
     """Compute ``linearize`` for checked arguments."""
     view = _view_of(data)
     _core._mujoco_fits(plan.core, view)
-    mujoco.mj_forwardSkip(model, data, mujoco.mjtStage.mjSTAGE_NONE, 1)
+    mujoco.mj_forwardSkip(model, data, _NO_STAGE, 1)
     sparse = bool(mujoco.mj_isSparse(model))
     found = _core._mujoco_linearize(plan.core, view, model, data, sparse, None)
     changes: dict[int, Array] = {}
