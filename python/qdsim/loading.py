@@ -80,8 +80,8 @@ def load(
             (those that are not springs of one joint; their joints are free unless ``stiffness``
             names them). Others matter only to second-order steps with ``contacts="mujoco"``, which
             raise an error if the file has them: ``"fluids"`` (density, viscosity), ``"solver"``
-            (noslip iterations, the integrator RK4, diagexact) and ``"activations"`` (time constants
-            of actuators: commands are then activations).
+            (noslip iterations, the integrator RK4, diagexact) and ``"activations"`` (filters and
+            integrators of actuators: commands are then activations).
         visuals: Whether the visual elements of a URDF are kept, for the viewer and pictures, as
             geometries without contacts. Reading their meshes (.dae) may take seconds; without them
             only collision elements are drawn. Visual elements that cannot be read are listed in

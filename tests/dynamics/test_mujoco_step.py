@@ -566,3 +566,42 @@ def test_commands_are_activations_where_those_are_left_out() -> None:
     )
     mujoco.mj_step(mj, data)
     np.testing.assert_allclose(step.v_next, data.qvel, atol=1e-10)
+
+
+SLOW_DRIVES = """<general joint="j" dyntype="filter" dynprm="0.03" gainprm="40" biastype="affine" biasprm="0 -30 -2"/>
+<general joint="j" dyntype="filterexact" dynprm="0.05" gainprm="20" ctrllimited="true" ctrlrange="-0.5 0.5"/>
+<intvelocity joint="j" kp="60" kv="1" actrange="-0.01 0.02"/>"""
+
+
+@pytest.mark.parametrize("integrator", [EULER, IMPLICITFAST])
+def test_activations_are_carried_by_the_caller(integrator: int) -> None:
+    """Filters and an integrator, whose activations do not depend on the motion."""
+    mj = compiled(ASKING.format(option="", flag="", actuator=SLOW_DRIVES), integrator)
+    with pytest.warns(qdsim.ModelWarning, match="integrator"):
+        model = qdsim.load(mj, leave_out="activations")
+    assert np.all(np.isinf(model.u_upper[:2])) and model.u_upper[2] == 0.02
+    data, h, rng = mujoco.MjData(mj), 0.005, np.random.default_rng(0)
+    options = DynamicOptions(h=h, contacts="mujoco")
+    q, v, act = data.qpos.copy(), data.qvel.copy(), data.act.copy()
+    share = np.array([h / 0.03, -np.expm1(-h / 0.05), h])
+    for _ in range(60):
+        data.ctrl[:] = rng.normal(size=3)
+        step = step_dynamic(model, q, v, act, options)
+        wanted = np.clip(data.ctrl, [-9, -0.5, -9], [9, 0.5, 9])
+        act = act + share * (wanted - act * [1, 1, 0])
+        act[2] = np.clip(act[2], -0.01, 0.02)
+        mujoco.mj_step(mj, data)
+        q, v = step.q_next, step.v_next
+        np.testing.assert_allclose(act, data.act, atol=1e-12)
+        np.testing.assert_allclose(np.concatenate([q, v]), [*data.qpos, *data.qvel], atol=1e-9)
+
+
+def test_commands_of_filters_end_where_their_activations_do() -> None:
+    """In the quasi-dynamic step, a filter's activation is its command, within both ranges."""
+    drive = SLOW_DRIVES.replace(
+        "/>\n<intvelocity", ' actlimited="true" actrange="-0.3 0.9"/>\n<intvelocity'
+    )
+    drive = drive[: drive.index("<intvelocity")]
+    model = qdsim.load(ASKING.format(option="", flag="", actuator=drive))
+    assert np.isinf(model.u_upper[0])
+    np.testing.assert_allclose((model.u_lower[1], model.u_upper[1]), (-0.3, 0.5))

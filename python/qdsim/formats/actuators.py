@@ -20,7 +20,9 @@ from qdsim.formats.actuation import FileActuator
 from qdsim.formats.reading import JOINT_NAMES, Reading, scalar
 
 _TRANSMISSIONS = ("joint", "joint", "slidercrank", "tendon", "site", "body", "so3")  # mjtTrn
-_DYNAMICS = {1: "integrator", 4: "muscle", 5: "DC motor", 6: "PID", 7: "user"}  # mjtDyn
+_INTEGRATOR = 1
+_LINEAR = (_INTEGRATOR, 2, 3)  # filter, filterexact
+_DYNAMICS = {4: "muscle", 5: "DC motor", 6: "PID", 7: "user"}  # mjtDyn
 
 
 def read_actuators(r: Reading) -> list[FileActuator]:
@@ -49,20 +51,39 @@ def _actuator(r: Reading, i: int) -> FileActuator:
     unknown = _unsupported(r, i)
     if unknown is not None:
         return replace(where, problem=unknown, force_range=force)
-    if int(m.actuator_dyntype[i]) in (2, 3):
-        text = f"actuator '{name}': time constant {m.actuator_dynprm[i, 0]:g}"
-        r.ignored.append(text)
-        r.refusals.differ("activations", text)
+    dynamics = int(m.actuator_dyntype[i])
+    if dynamics in _LINEAR:
+        integrates = dynamics == _INTEGRATOR
+        what = "integrator" if integrates else f"time constant {m.actuator_dynprm[i, 0]:g}"
+        r.ignored.append(f"actuator '{name}': {what}")
+        r.refusals.differ("activations", r.ignored[-1])
     for what in ("armature", "delay"):
         value = np.ravel(r.field(f"actuator_{what}", np.zeros(i + 1))[i])
         if np.any(value):
             r.ignored.append(f"actuator '{name}': {what} {value[0]:g}")
-    limited = bool(m.actuator_ctrllimited[control]) and not r.disabled("clampctrl")
-    low, high = m.actuator_ctrlrange[control]
-    law = replace(_law(r, i, where), range=(float(low), float(high)) if limited else None)
+    law = replace(_law(r, i, where), range=_command_range(r, i, control))
     if law.idle:
         return replace(where, problem="it never pulls: its gain or gear is zero", force_range=force)
     return replace(where, law=law, force_range=force)
+
+
+def _command_range(r: Reading, i: int, control: int) -> tuple[float, float] | None:
+    """Return the range of an actuator's command: of its control, of its activation, or of both.
+
+    Without activations ("activations" left out) the command is the activation itself. Else it is a
+    control, to which a filter's activation tends.
+    """
+    m, ranges = r.m, []
+    filters = int(m.actuator_dyntype[i]) in _LINEAR
+    by_activation = filters and "activations" in r.refusals.leave_out
+    if bool(m.actuator_ctrllimited[control]) and not r.disabled("clampctrl") and not by_activation:
+        ranges.append(m.actuator_ctrlrange[control])
+    if filters and bool(m.actuator_actlimited[i]):
+        ranges.append(m.actuator_actrange[i])
+    if not ranges:
+        return None
+    low, high = max(float(x[0]) for x in ranges), min(float(x[1]) for x in ranges)
+    return low, max(low, high)
 
 
 def _kind(r: Reading, i: int) -> str:
@@ -184,7 +205,12 @@ def _unsupported(r: Reading, i: int) -> str | None:
     if np.ravel(r.field("actuator_ctrlnum", np.ones(i + 1)))[i] != 1:
         return "actuators with several controls are not supported"
     dynamics = int(m.actuator_dyntype[i])
-    if dynamics not in (0, 2, 3):
+    if dynamics == _INTEGRATOR and "activations" not in r.refusals.leave_out:
+        return (
+            "activation dynamics (integrator) are not supported (with leave_out='activations', its "
+            "command is its activation)"
+        )
+    if dynamics not in (0, *_LINEAR):
         kind = _DYNAMICS.get(dynamics, "of this kind")
         return f"activation dynamics ({kind}) are not supported"
     if int(m.actuator_gaintype[i]) not in (0, 1) or int(m.actuator_biastype[i]) not in (0, 1):
