@@ -111,6 +111,36 @@ def test_fingers_close_whatever_their_links_weigh(heavy: float) -> None:
     assert space.errors(plant.q, q)[0] < 2e-3
 
 
+@pytest.mark.parametrize("told", [True, False])
+def test_fingers_close_where_the_grasp_has_them(told: bool) -> None:
+    """Motions end some millimetres from a grasp, aside of it, too, and fingers touch within 1 mm. A finger that is
+    almost stretched would bend the other way where it closes aside."""
+    model = qdsim.load(PINCH.format(floor='<geom type="plane" size="1 1 1" pos="0 0 0.07"/>'))
+    plant = Plant(
+        model,
+        planning.ObjectSpace(model, "box"),
+        second_order(model, "box", QUICK),
+        QUICK,
+        compensated=True,
+    )
+    grasp = np.array(model.default_q)
+    beside = grasp.copy()
+    beside[model.slice_q("lx")] -= 4e-3
+    beside[model.slice_q("rx")] += 4e-3
+    lifts = [model.slice_q(name).start for name in ("lz", "rz")]
+    beside[lifts] += 4e-3
+    plant.reset(beside)
+    hand = Hand(plant, Grip(model, "box", 0.03, GripOptions(period=0.02)), QUICK)
+    hand.rest(plant.q)
+    commands = hand.close(grasp if told else None)
+    with pytest.raises(StopIteration) as end:
+        while True:
+            plant.advance(next(commands))
+    assert end.value.value
+    off = np.abs(plant.q[lifts] - grasp[lifts])
+    assert off.max() < 2e-3 if told else off.min() > 3e-3, off
+
+
 @pytest.mark.short_cases(1)
 @pytest.mark.parametrize("period", [0.01, 0.05])
 @pytest.mark.parametrize("lag", [0.01, 0.2])

@@ -346,7 +346,7 @@ class Executor:
             return
         self._enter("close", "grip")
         self._since = self._seconds
-        closed = yield from hand.close()
+        closed = yield from hand.close(there.segment.start)
         self._execution.free = False
         stroke = self._routes.stroke_here() if closed else None
         if stroke is None:
@@ -394,7 +394,7 @@ class Executor:
             self._no_motion(segment, why)
         elif hand is not None:
             self._enter("close", "grip")
-            yield from hand.close()
+            yield from hand.close(found)
         return found
 
     def _no_motion(self, segment: Segment, why: str) -> None:

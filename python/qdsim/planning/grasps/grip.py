@@ -248,6 +248,7 @@ class Grip:
         press: float = 1.0,
         lean: bool = True,
         closing: bool = False,
+        aim: Array | None = None,
         load: Array | None = None,
         lag: Array | None = None,
     ) -> GripStep:
@@ -260,6 +261,8 @@ class Grip:
             lean: whether touching surroundings may carry part of the object's load.
             closing: whether fingers within ``options.reach`` move to the object, or only those
                 within ``options.near``.
+            aim: ``(nq,)`` grasp to whose places on the object fingers come that do not touch it yet; None: they come
+                straight to it.
             load: ``(size,)`` load on the object besides gravity and springs, N and Nm.
             lag: ``(nu,)`` time by which joints lag behind moving springs, s; commands are advanced
                 by it. None: no lag.
@@ -272,13 +275,19 @@ class Grip:
         here = lengths(self.model, q)
         _, J, scale, cones = contact_rows(self.model, q, found)
         J = J @ self._fold
-        share = shares(self.model, q)
         starts = np.concatenate(([0], np.cumsum(cones)))[:-1].astype(np.intp)
         moved = np.repeat(finger >= 0, cones)
-        Ja, Jo = J @ share, J[:, self.space.v]
+        Ja, Jo = J @ shares(self.model, q), J[:, self.space.v]
         target = -Jo @ displacement
         most = LANDING * given.period
-        target[starts] -= np.clip(min(RATE * given.period, 1.0) * found["dist"], 0.0, most)
+        share = min(RATE * given.period, 1.0)
+        target[starts] -= np.clip(share * found["dist"], 0.0, most)
+        if aim is not None:
+            # fingers that come to the object go to the places of the grasp on the way
+            aside = np.repeat(found["dist"] > TOUCHING, cones)
+            aside[starts] = False
+            ahead = share * (Ja @ (lengths(self.model, aim) - here))
+            target[aside] += np.clip(ahead, -most, most)[aside]
         delta = least_squares_in_box(
             Ja[moved],
             target[moved],

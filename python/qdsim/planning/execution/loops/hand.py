@@ -98,8 +98,12 @@ class Hand:
             yield (1.0 - share) * self.u + share * u
         self.u = np.array(u)
 
-    def close(self) -> Commands[bool]:
-        """Move the fingers to the object, then press; return whether enough of them touch."""
+    def close(self, grasp: Array | None = None) -> Commands[bool]:
+        """Move the fingers to the object, then press; return whether enough of them touch.
+
+        Args:
+            grasp: ``(nq,)`` configuration to whose places on the object they come; None: straight to it.
+        """
         still, pose = np.zeros(self.space.size), self.world.q
         self._creep[:] = 0.0
         pressed, enough = 0, self._periods(SETTLE)
@@ -108,9 +112,9 @@ class Hand:
             pressed += self.grip.touching(q) >= self.grip.fingers
             share = min(1.0, pressed / enough)
             if pressed:
-                yield from self._keep(pose, press=share, closing=True)
+                yield from self._keep(pose, press=share, closing=True, aim=grasp)
             else:
-                yield from self._reach(self._told(q, still, press=share, closing=True).u)
+                yield from self._reach(self._told(q, still, press=share, closing=True, aim=grasp).u)
             if pressed > enough:
                 return True
         return False
