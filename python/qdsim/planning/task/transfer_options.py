@@ -47,7 +47,8 @@ class TransferOptions:
             of 20 ms, so that fingers sink into objects by up to a millimetre. ``"default"``:
             MuJoCo's defaults, with pyramids and with friction as stiff as normals. Objects that
             friction carries then sink, a ball of 1 kg between fingertips by 20 to 50 mm per second
-            (``R f / b`` of MuJoCo's contacts), so lifts do not reach their goals.
+            (``R f / b`` of MuJoCo's contacts), and leave fingers that lift them, unless they are
+            tall or light.
         force: largest force of an actuator at its joint, N or Nm, one number or one per actuator;
             None: no limit.
         press: largest force with which the springs of a robot that follows a plan by iMPC press, as
