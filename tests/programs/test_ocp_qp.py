@@ -280,6 +280,24 @@ def test_unstable_dynamics_do_not_blow_rounding_up() -> None:
     np.testing.assert_allclose(found.costate, costate, atol=1e-6)
 
 
+def test_far_bounds_change_nothing() -> None:
+    """Bounds that no input or state comes near, up to 10^13 away, cost no digits of the solution. The
+    solver's tolerance is 1e-9 of the forces; the least curvature is 0.01."""
+    problem = random_problem(5)
+    names = [name for name in problem.terms if name.endswith(("lower", "upper"))]
+    free = Problem({k: v for k, v in problem.terms.items() if k not in names})
+    expected = free.solve()
+    rng = np.random.default_rng(0)
+    for _ in range(6):
+        far = {
+            name: (-1.0 if "lower" in name else 1.0)
+            * 10.0 ** rng.uniform(6, 13, problem.terms[name].shape)
+            for name in names
+        }
+        found = Problem(free.terms | far).solve()
+        np.testing.assert_allclose(found.u, expected.u, rtol=0, atol=1e-7)
+
+
 def test_fixed_inputs_and_states_are_allowed() -> None:
     problem = random_problem(5)
     u = problem.solve().u
