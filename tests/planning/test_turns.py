@@ -12,6 +12,7 @@ from qdsim.planning import RoadmapOptions, Task, TransferOptions
 from qdsim.planning.execution.plant import Plant
 from qdsim.planning.grasps.resting import is_stable
 from qdsim.planning.roadmap import edges as module
+from qdsim.planning.roadmap.driving import Driven
 from qdsim.planning.roadmap.edges import Edges, tried_again
 from qdsim.planning.roadmap.legs import Leg, Legs, Recorded
 from qdsim.planning.roadmap.orbits import copied, orbits
@@ -267,3 +268,20 @@ def test_what_is_not_turned_in_a_hand_is_not_driven() -> None:
         made.certify(plant)
     with pytest.raises(TypeError, match="plant: expected"):
         made.drive(None, task.goal)  # type: ignore[arg-type]
+
+
+@pytest.mark.long
+def test_a_cube_beyond_the_fingers_is_brought_back() -> None:
+    """The fingers have to go around it. No derivative leads them there, so that iMPC alone does not move it."""
+    task = systems.load("allegro_cube").tasks["turn"]
+    world = TransferOptions(timestep=1e-3, force=0.7)
+    mj = planning.second_order(task.model, "cube", world)
+    q = np.array(task.start)
+    q[16:] = [0.033, 0.016, 0.041, np.cos(0.2), 0.0, 0.0, np.sin(0.2)]
+    maker = Driven(
+        task, RoadmapOptions(), Plant(task.model, task.space, mj, world, compensated=True)
+    )
+    maker.place(q)
+    leg = maker.connect(q, task.start, 0)
+    assert away(task, q, task.start) > 2.0
+    assert away(task, leg.end, task.start) < 1.0

@@ -55,7 +55,7 @@ class Driven(Legs):
         """Make a leg towards a pose; the arguments are those of :meth:`Legs.connect`."""
         task = self.task.towards(pose, goal_region=region)
         world = _InPlant(task, self._plant, self._u)
-        for u in turn(task, world, leave):
+        for u in turn(task, world, leave, seed):
             world.move(u)
         self._missed = 0 if task.reached(world.q) else self._missed + 1
         if self._missed >= _MISSES:

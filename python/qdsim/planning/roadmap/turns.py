@@ -24,16 +24,19 @@ from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.arrival import LEFT, WITHIN
 from qdsim.planning.tracking.mpc import Mpc
 from qdsim.planning.tracking.preset import dexterous, in_space
+from qdsim.planning.tracking.sampling import SamplingMpc
 
 __all__ = ["Moved", "by_turns", "let_go", "turn"]
 
-PERIODS = 60
+PERIODS = 120
 """Largest number of control periods in which an object is turned to a pose."""
 _HELD = 2
 """Number of periods for which the object is held there."""
-_PATIENCE = 10
-"""Number of periods without progress after which an object without inertia is given up. Among successful turns the
-longest such time was eight periods."""
+_PATIENCE, _SAMPLED = 10, 20
+"""Number of periods without progress after which iMPC is given up, and after which commands from samples are. Among
+successful turns of the model the longest such time was eight periods."""
+_STILL = 4
+"""Number of periods without progress after which an object within half of the tolerances need come no nearer."""
 _FADE = 3
 """Number of periods in which the springs are relaxed to the positions of their joints."""
 _SPEED, _JOINTS = 0.03, 2.0
@@ -64,30 +67,41 @@ def by_turns(task: Task) -> bool:
     return task.sampler is None and in_space(task)
 
 
-def turn(task: Task, world: Moved, leave: bool) -> Iterator[Array]:
+def turn(task: Task, world: Moved, leave: bool, seed: int = 0) -> Iterator[Array]:
     """Yield commands (nu,), one per control period, that bring the object to the task's goal.
 
-    They end once the object is held there. An object without inertia is given up if it comes no nearer, and need not
-    be held if the robot does not leave it.
+    They end once the object is held there, or comes no nearer. An object without inertia need not be held if the robot
+    does not leave it. Where iMPC brings an object with inertia no nearer, samples determine the commands: they find
+    motions to the far side of the object, where the derivatives of iMPC vanish.
 
     Args:
         task: The task.
         world: Moves by each command before the next one is requested.
         leave: Whether to release the object at the goal. At other poses the fingers keep holding it, because it would
             fall.
+        seed: Seed of the samples.
     """
-    loop = Mpc(task, (task.impc or dexterous(task)).replace(h=task.options.h))
-    held, since, least = 0, 0, math.inf
+    settings = (task.impc or dexterous(task)).replace(h=task.options.h)
+    loop: Mpc | SamplingMpc = Mpc(task, settings)
+    held, since, patience, least = 0, 0, _PATIENCE, np.full(2, np.inf)
     u = np.asarray(task.model.command_from(world.q))
     for _ in range(PERIODS):
         u = loop.act(world.q)
         yield u
         held += loop.report.holding
-        off = task.off(world.q)
-        since, least = (0, off) if off < least else (since + 1, least)
+        errors = task.errors(world.q)
+        since, off = (0 if (errors < least).any() else since + 1), task.in_tolerances(errors)
+        least = np.minimum(errors, least)
         there = off <= WITHIN or (since > 0 and off <= LEFT)
-        if held >= _HELD or (not world.coasts and (since >= _PATIENCE or (there and not leave))):
+        if held >= _HELD or (there and not leave and not world.coasts):
             break
+        if since >= _STILL and off <= LEFT:
+            break
+        if since >= patience:
+            if not world.coasts or patience > _PATIENCE:
+                break
+            loop = SamplingMpc(task.replace(impc=settings), rng=seed)
+            since, patience = 0, _SAMPLED
     if leave and task.reached(world.q):
         yield from let_go(task, world, u)
 
