@@ -5,34 +5,34 @@ the palm. *Model*: ``roadmap.query``; a query counts if its plan passes ``plan.c
 and ``roadmap.drive`` in a plant with steps of 1 ms, stiff contacts and actuators limited to 0.7 Nm; a goal counts if
 the cube ends within 10 degrees and 20 mm of it. Times are CPU seconds of the process, one thread.
 
-Usage: python benchmarks/planning/bench_turns.py [--model 30] [--plant 30] [--trials 6] [--seed 0]
+*Consecutive goals*: the protocol of ``consecutive.py``. ``drive`` is called again where it gives up. A goal counts as
+soon as the cube's rotation is near enough, so the next one begins while the cube moves.
+
+Usage: python benchmarks/planning/bench_turns.py [--model 30] [--plant 30] [--trials 6] [--seed 0] [--consecutive 8]
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
+from consecutive import MOST, InModel, InMujoco, rotations, trial
 from numpy.typing import NDArray
 
 from qdsim import planning, systems
-from qdsim.planning import NotCoveredError, RoadmapOptions, TransferOptions
+from qdsim.planning import NotCoveredError, Roadmap, RoadmapOptions, TransferOptions
 from qdsim.planning.execution.plant import Plant
+from qdsim.planning.execution.world import World
 from qdsim.planning.roadmap.coverage import wilson
 
 Array = NDArray[np.float64]
-
-
-def rotations(count: int, seed: int) -> list[Array]:
-    """Return rotation vectors of quaternions drawn evenly from the sphere."""
-    found = []
-    for quat in np.random.default_rng(seed).standard_normal((count, 4)):
-        w, *v = quat / np.linalg.norm(quat) * np.copysign(1.0, quat[0])
-        found.append(2.0 * np.arctan2(np.linalg.norm(v), w) * np.array(v) / np.linalg.norm(v))
-    return found
+FIRST = 1000
+"""Seed of the first trial of consecutive goals."""
 
 
 def measured(goals: list[Array], ask: Callable[[Array], tuple[bool, Array]]) -> str:
@@ -53,12 +53,43 @@ def measured(goals: list[Array], ask: Callable[[Array], tuple[bool, Array]]) -> 
     )
 
 
+def finer(made: Roadmap, tolerance: float) -> Roadmap:
+    """Return a roadmap whose last legs end within another tolerance, rad; its nodes are as wide as before."""
+    task = made.task.replace(rotation_tolerance=min(tolerance, made.task.rotation_tolerance))
+    radius = made.options.radius * made.task.rotation_tolerance / task.rotation_tolerance
+    return Roadmap(task, made.options.replace(radius=radius), made.nodes, made.edges)
+
+
+def print_consecutive(
+    name: str, made: Roadmap, world: Callable[[], InModel | InMujoco], trials: int, tolerance: float
+) -> None:
+    """Print the goals that a roadmap reaches in a row."""
+    own = finer(made, tolerance)
+
+    def control(world: World, goal: Array) -> None:
+        with contextlib.suppress(NotCoveredError):
+            own.drive(world, goal)
+
+    begin = time.process_time()
+    runs = [trial(made.task, world(), control, tolerance, FIRST + k) for k in range(trials)]
+    goals = [run.goals for run in runs]
+    took = np.concatenate([run.seconds for run in runs])
+    ends = ", ".join(f"{count} {end}" for end, count in Counter(run.end for run in runs).items())
+    seconds = (time.process_time() - begin) / max(1, sum(goals))
+    print(
+        f"| {name} | {tolerance} | {np.mean(goals):.1f} | {np.median(goals):.1f} | "
+        f"{', '.join(map(str, sorted(goals)))} | {ends} | {np.median(took):.0f} | {seconds:.1f} |",
+        flush=True,
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", type=int, default=30)
     parser.add_argument("--plant", type=int, default=30)
     parser.add_argument("--trials", type=int, default=6)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--consecutive", type=int, default=0, help="number of trials")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     task = systems.load("allegro_cube").tasks["turn"]
@@ -96,6 +127,21 @@ def main() -> None:
     print(f"| model | {measured(goals, in_model)} |", flush=True)
     goals = [systems.cube_goal(task, r) for r in rotations(given.plant, given.seed + 1)]
     print(f"| MuJoCo | {measured(goals, in_mujoco)} |")
+    if given.consecutive:
+        print(
+            f"\n| world | rad | goals, mean of {given.consecutive} | median | each (at most {MOST}) | ends | "
+            "s a goal | CPU s a goal |"
+        )
+        print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    for tolerance in (0.4, 0.1) if given.consecutive else ():
+        print_consecutive("model", made, lambda: InModel(task), given.consecutive, tolerance)
+        print_consecutive(
+            "MuJoCo",
+            certified,
+            lambda: InMujoco(task.model, task.space, mj, world, compensated=True),
+            given.consecutive,
+            tolerance,
+        )
     print(f"\n{(__doc__ or '').split('Usage')[0].strip()}")
 
 
