@@ -90,12 +90,13 @@ void feature_contact(const placed_shape *a, const placed_shape *b, contact_featu
   }
 }
 
-void shapes_collide_derivative(const placed_shape *a, const placed_shape *b,
-                               const contact_point *contact, contact_point_derivative *out) {
+/* Derivatives by the poses, or by the sizes. */
+static void differentiate(const placed_shape *a, const placed_shape *b, int by_sizes,
+                          const contact_point *contact, contact_point_derivative *out) {
   assert(qd_shape_pair_supported(a->type, b->type));
   const shape_pair *straight = pair_of(a->type, b->type);
   if (straight) {
-    straight->derivative(a, b, contact, out);
+    (by_sizes ? straight->size_derivative : straight->derivative)(a, b, contact, out);
     return;
   }
   const shape_pair *exchanged = pair_of(b->type, a->type);
@@ -105,25 +106,20 @@ void shapes_collide_derivative(const placed_shape *a, const placed_shape *b,
   }
   contact_point other = *contact;
   contact_point_exchange(&other);
-  exchanged->derivative(b, a, &other, out);
-  contact_point_derivative_exchange(out, contact->normal);
+  (by_sizes ? exchanged->size_derivative : exchanged->derivative)(b, a, &other, out);
+  if (by_sizes) {
+    size_derivative_exchange(out);
+  } else {
+    contact_point_derivative_exchange(out, contact->normal);
+  }
+}
+
+void shapes_collide_derivative(const placed_shape *a, const placed_shape *b,
+                               const contact_point *contact, contact_point_derivative *out) {
+  differentiate(a, b, 0, contact, out);
 }
 
 void shapes_size_derivative(const placed_shape *a, const placed_shape *b,
                             const contact_point *contact, contact_point_derivative *out) {
-  assert(qd_shape_pair_supported(a->type, b->type));
-  const shape_pair *straight = pair_of(a->type, b->type);
-  if (straight) {
-    straight->size_derivative(a, b, contact, out);
-    return;
-  }
-  const shape_pair *exchanged = pair_of(b->type, a->type);
-  if (!exchanged) {
-    *out = (contact_point_derivative){0};
-    return;
-  }
-  contact_point other = *contact;
-  contact_point_exchange(&other);
-  exchanged->size_derivative(b, a, &other, out);
-  size_derivative_exchange(out);
+  differentiate(a, b, 1, contact, out);
 }

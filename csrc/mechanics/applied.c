@@ -9,9 +9,7 @@ void applied_wrench(wrench *W, const qd_model *model, const kinematics *k, int b
                     const double *applied) {
   double com[3];
   body_com(com, model, k, body);
-  vec3_copy(W->f, applied);
-  vec3_cross(W->m, com, W->f);
-  vec3_axpy(W->m, 1.0, applied + 3);
+  wrench_at(W, com, applied, applied + 3);
 }
 
 void applied_add_force(double *force, wrench *scratch, const qd_model *model, const kinematics *k,

@@ -134,12 +134,11 @@ void coasting_compute(coasting *c, double *next, const qd_model *model, const ki
   c->body = model->dof_body[c->dof];
   const int turn = c->dof + c->count - 3;
   const spatial_inertia *lump = I->subtree + c->body;
-  double pivot[3] = {0.0, 0.0, 0.0}, part[3];
+  double pivot[3] = {0.0, 0.0, 0.0};
   for (int i = 0; i < 3; ++i) {
     const screw *S = k->dof_screw + turn + i;
     vec3_copy(c->axes + 3 * i, S->w);
-    vec3_cross(part, S->w, S->v); /* v = centre x w: the sum of w x v is twice the centre */
-    vec3_axpy(pivot, 0.5, part);
+    vec3_add_cross(pivot, 0.5, S->w, S->v); /* v = centre x w: w x v sum up to 2 centre */
   }
   c->mass = lump->mass;
   vec3_copy(c->centre, pivot);

@@ -67,6 +67,14 @@ typedef struct wrench {
   double f[3];
 } wrench;
 
+/* W = force and moment at a point, about the world origin */
+static inline void wrench_at(wrench *W, const double point[3], const double force[3],
+                             const double moment[3]) {
+  vec3_cross(W->m, point, force);
+  vec3_axpy(W->m, 1.0, moment);
+  vec3_copy(W->f, force);
+}
+
 /* s . W */
 static inline double screw_dot(const screw *s, const wrench *W) {
   return vec3_dot(s->w, W->m) + vec3_dot(s->v, W->f);

@@ -185,32 +185,28 @@ void retraction_pull(double *by_q, double *by_delta, const qd_model *m, const do
   }
 }
 
-void retraction_difference_push(double *out, const qd_model *m, const double *v, const double *dq) {
+/* The inverse Jacobian of the difference v, or its transpose, times x. */
+static void apply_inverse(double *out, const qd_model *m, const double *v, const double *x,
+                          int transposed) {
   for (int i = 0; i < m->nv; ++i) {
-    out[i] = dq[i];
+    out[i] = x[i];
   }
   for (int j = 0; j < m->joint_count; ++j) {
     if (m->joint_type[j] >= QD_BALL) {
       const int row = rotation_index(m, j);
       double inverse[9];
       rotation_left_jacobian_inverse(inverse, v + row);
-      mat3_mul_vec(out + row, inverse, dq + row);
+      (transposed ? mat3_tmul_vec : mat3_mul_vec)(out + row, inverse, x + row);
     }
   }
 }
 
+void retraction_difference_push(double *out, const qd_model *m, const double *v, const double *dq) {
+  apply_inverse(out, m, v, dq, 0);
+}
+
 void retraction_difference_pull(double *by_q, const qd_model *m, const double *v, const double *y) {
-  for (int i = 0; i < m->nv; ++i) {
-    by_q[i] = y[i];
-  }
-  for (int j = 0; j < m->joint_count; ++j) {
-    if (m->joint_type[j] >= QD_BALL) {
-      const int row = rotation_index(m, j);
-      double inverse[9];
-      rotation_left_jacobian_inverse(inverse, v + row);
-      mat3_tmul_vec(by_q + row, inverse, y + row);
-    }
-  }
+  apply_inverse(by_q, m, v, y, 1);
 }
 
 /* ---------------------------------------------------------------- the numbers of q
@@ -240,49 +236,40 @@ static double inverse_scale(const double *p) {
   return 4.0 / (p[0] * p[0] + vec3_dot(p + 1, p + 1));
 }
 
-static void by_quat(double *out, const qd_model *m, const double *q, const double *v, int tangent) {
+/* Numbers like q from numbers like v (`pulls` 1: the transpose, numbers like v from those of q);
+ * `inverse` 1: the transpose of the inverse. */
+static void by_quat(double *out, const qd_model *m, const double *q, const double *in, int pulls,
+                    int inverse) {
   for (int j = 0; j < m->joint_count; ++j) {
     const int iq = m->joint_q[j], iv = m->joint_v[j], type = m->joint_type[j];
     const int straight = type <= QD_SLIDE ? 1 : (type == QD_FREE ? 3 : 0);
     for (int i = 0; i < straight; ++i) {
-      out[iq + i] = v[iv + i];
+      out[(pulls ? iv : iq) + i] = in[(pulls ? iq : iv) + i];
     }
     if (type >= QD_BALL) {
-      const double *p = q + quat_index(m, j);
-      turn_quat(out + quat_index(m, j), p, v + rotation_index(m, j),
-                tangent ? inverse_scale(p) : 1.0);
-    }
-  }
-}
-
-static void from_quat(double *out, const qd_model *m, const double *q, const double *y,
-                      int tangent) {
-  for (int j = 0; j < m->joint_count; ++j) {
-    const int iq = m->joint_q[j], iv = m->joint_v[j], type = m->joint_type[j];
-    const int straight = type <= QD_SLIDE ? 1 : (type == QD_FREE ? 3 : 0);
-    for (int i = 0; i < straight; ++i) {
-      out[iv + i] = y[iq + i];
-    }
-    if (type >= QD_BALL) {
-      const double *p = q + quat_index(m, j);
-      turn_quat_pull(out + rotation_index(m, j), p, y + quat_index(m, j),
-                     tangent ? inverse_scale(p) : 1.0);
+      const int at = quat_index(m, j), row = rotation_index(m, j);
+      const double scale = inverse ? inverse_scale(q + at) : 1.0;
+      if (pulls) {
+        turn_quat_pull(out + row, q + at, in + at, scale);
+      } else {
+        turn_quat(out + at, q + at, in + row, scale);
+      }
     }
   }
 }
 
 void retraction_ambient(double *dq, const qd_model *m, const double *q, const double *v) {
-  by_quat(dq, m, q, v, 0);
+  by_quat(dq, m, q, v, 0, 0);
 }
 
 void retraction_ambient_pull(double *by_v, const qd_model *m, const double *q, const double *by_q) {
-  from_quat(by_v, m, q, by_q, 0);
+  by_quat(by_v, m, q, by_q, 1, 0);
 }
 
 void retraction_tangent(double *v, const qd_model *m, const double *q, const double *dq) {
-  from_quat(v, m, q, dq, 1);
+  by_quat(v, m, q, dq, 1, 1);
 }
 
 void retraction_tangent_pull(double *by_q, const qd_model *m, const double *q, const double *by_v) {
-  by_quat(by_q, m, q, by_v, 1);
+  by_quat(by_q, m, q, by_v, 0, 1);
 }

@@ -108,9 +108,7 @@ void tendon_reach_slope(wrench *W, const tendons *t, const qd_model *model, int 
 
 void tendon_thrust_wrench(wrench *W, const tendons *t, const qd_model *model, int tendon) {
   const strand_point *point = t->point + model->tendon_start[tendon];
-  vec3_copy(W->f, point->along);
-  vec3_cross(W->m, point->pos, W->f);
-  vec3_axpy(W->m, 1.0, point[1].along);
+  wrench_at(W, point->pos, point->along, point[1].along);
 }
 
 /* 1 if a DOF moves only the first point of a reach, -1 only the second, else 0. */

@@ -16,12 +16,6 @@ void step_point_lay_out(step_point *point, const qd_model *model, arena *a) {
   point->weight = arena_take(a, nb * sizeof(wrench));
 }
 
-void wrench_at(wrench *W, const double point[3], const double force[3], const double moment[3]) {
-  vec3_cross(W->m, point, force);
-  vec3_axpy(W->m, 1.0, moment);
-  vec3_copy(W->f, force);
-}
-
 void contact_world_force(double force[3], double moment[3], const qd_contact *contact,
                          const double frame_force[MOTION_MAX]) {
   vec3_set(force, 0.0, 0.0, 0.0);

@@ -38,8 +38,6 @@ typedef struct solved_step {
 void step_point_lay_out(step_point *point, const qd_model *model, arena *a);
 void step_point_compute(step_point *point, const solved_step *s);
 
-/* W = force and moment at a point, about the world origin */
-void wrench_at(wrench *W, const double point[3], const double force[3], const double moment[3]);
 /* Contact-frame forces in world axes. */
 void contact_world_force(double force[3], double moment[3], const qd_contact *contact,
                          const double frame_force[MOTION_MAX]);

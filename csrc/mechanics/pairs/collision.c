@@ -349,9 +349,7 @@ void contact_motion_pull(wrench *on_a, wrench *on_b, double *by_size, const coll
   contact_frame_axis(&from, c, model, contact);
   frame_pull(normal, turning, from.axis, contact->frame, cotangent->frame);
   pull_through(relative, d, cotangent->dist, cotangent->pos, normal);
-  vec3_copy(on_b->f, relative + 3);
-  vec3_cross(on_b->m, contact->pos, on_b->f);
-  vec3_axpy(on_b->m, 1.0, relative);
+  wrench_at(on_b, contact->pos, relative + 3, relative);
   /* the rigid motion with A, minus the effect of B's relative motion */
   vec3_copy(on_a->f, cotangent->pos);
   vec3_cross(on_a->m, contact->pos, on_a->f);
