@@ -48,6 +48,11 @@ static inline double vec3_dot(const double a[3], const double b[3]) {
   return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
+/* a . (b - c) */
+static inline double vec3_dot_sub(const double a[3], const double b[3], const double c[3]) {
+  return a[0] * (b[0] - c[0]) + a[1] * (b[1] - c[1]) + a[2] * (b[2] - c[2]);
+}
+
 /* r = a x b; r may be a or b */
 static inline void vec3_cross(double r[3], const double a[3], const double b[3]) {
   vec3_set(r, a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]);

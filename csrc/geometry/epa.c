@@ -85,8 +85,7 @@ static void start(polytope *p, const convex_pair *pair) {
   vec3_cross(m, u, v);
   vec3_normalize(m);
   add_farther(p, pair, m, p->w[0]);
-  vec3_sub(v, p->w[3], p->w[0]);
-  const int flip = vec3_dot(m, v) > 0.0;
+  const int flip = vec3_dot_sub(m, p->w[3], p->w[0]) > 0.0;
   add_face(p, 0, flip ? 2 : 1, flip ? 1 : 2);
   add_face(p, 0, flip ? 1 : 3, flip ? 3 : 1);
   add_face(p, 1, flip ? 2 : 3, flip ? 3 : 2);

@@ -81,11 +81,7 @@ static double residual(const refinement *r, double twist[3], double offset[3]) {
   return vec3_norm(twist) + vec3_norm(offset);
 }
 
-static double current_gap(const refinement *r) {
-  double difference[3];
-  vec3_sub(difference, r->x[1], r->x[0]);
-  return vec3_dot(r->n, difference);
-}
+static double current_gap(const refinement *r) { return vec3_dot_sub(r->n, r->x[1], r->x[0]); }
 
 /* x += move step axis, n += turn step axis in the frame of the shape, then back onto the
  * feature. */

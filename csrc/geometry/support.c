@@ -49,13 +49,12 @@ static void core_support_world(double x[3], const placed_shape *shape, const dou
 }
 
 double convex_support(const convex_pair *pair, const double n[3], double x_a[3], double x_b[3]) {
-  double minus[3], difference[3];
+  double minus[3];
   vec3_scale(minus, n, -1.0);
   core_support_world(x_a, pair->shape[0], n);
   core_support_world(x_b, pair->shape[1], minus);
   vec3_add(x_b, x_b, pair->d);
-  vec3_sub(difference, x_b, x_a);
-  return vec3_dot(n, difference);
+  return vec3_dot_sub(n, x_b, x_a);
 }
 
 void convex_pair_init(convex_pair *out, const placed_shape *a, const placed_shape *b) {

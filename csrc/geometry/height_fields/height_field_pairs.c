@@ -99,10 +99,9 @@ static int counts_on_side(const touching *t, int side, const contact_point *cont
 static int counts_around(const hfield_part *part, const contact_point *contact,
                          const double on_part[3]) {
   if (part->is_edge) {
-    double along[3], arm[3];
+    double along[3];
     vec3_sub(along, part->to, part->from);
-    vec3_sub(arm, on_part, part->from);
-    const double share = vec3_dot(arm, along) / vec3_dot(along, along);
+    const double share = vec3_dot_sub(along, on_part, part->from) / vec3_dot(along, along);
     if (share < CALLERS_ROUNDING || share > 1.0 - CALLERS_ROUNDING) {
       return 0; /* belongs to the vertices */
     }

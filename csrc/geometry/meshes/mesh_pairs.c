@@ -15,15 +15,14 @@
 
 int plane_mesh_collide(const placed_shape *a, const placed_shape *b, double margin,
                        contact_point *out) {
-  double down[3], local[3], x[3], difference[3];
+  double down[3], local[3], x[3];
   contact_point closest;
   mat3_column(closest.normal, a->rot, 2);
   vec3_scale(down, closest.normal, -1.0);
   mat3_tmul_vec(local, b->rot, down);
   const int lowest = mesh_support(b->mesh, local);
   mat3_mul_add(x, b->rot, b->mesh->vertex + 3 * lowest, b->pos);
-  vec3_sub(difference, x, a->pos);
-  closest.dist = vec3_dot(closest.normal, difference);
+  closest.dist = vec3_dot_sub(closest.normal, x, a->pos);
   vec3_copy(closest.pos, x);
   vec3_axpy(closest.pos, -0.5 * closest.dist, closest.normal);
   return closest_and_manifold(a, b, &closest, 0, lowest, margin, out);

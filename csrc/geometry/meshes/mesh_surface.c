@@ -41,9 +41,8 @@ static int farthest_side(const convex_mesh *m, int polygon, const double x[3], d
 
 /* The end (0 or 1) of an edge that x is beyond, or nearer to than tolerance; -1 for neither. */
 static int edge_end(const convex_mesh *m, int edge, const double x[3], double tolerance) {
-  double arm[3];
-  vec3_sub(arm, x, m->vertex + 3 * m->edge_vertex[2 * edge]);
-  const double t = vec3_dot(m->edge_axis + 3 * edge, arm);
+  const double t =
+      vec3_dot_sub(m->edge_axis + 3 * edge, x, m->vertex + 3 * m->edge_vertex[2 * edge]);
   return t < tolerance ? 0 : t > m->edge_length[edge] - tolerance ? 1 : -1;
 }
 
@@ -65,11 +64,9 @@ void mesh_retract(const convex_mesh *m, int feature, double x[3], double n[3]) {
     vec3_axpy(x, m->offset[polygon] - vec3_dot(normal, x), normal);
     vec3_copy(n, normal);
   } else if (edge >= 0) {
-    double arm[3];
     const double *first = m->vertex + 3 * m->edge_vertex[2 * edge];
     const double *along = m->edge_axis + 3 * edge;
-    vec3_sub(arm, x, first);
-    const double t = vec3_dot(along, arm);
+    const double t = vec3_dot_sub(along, x, first);
     vec3_copy(x, first);
     vec3_axpy(x, t, along);
     vec3_axpy(n, -vec3_dot(n, along), along);

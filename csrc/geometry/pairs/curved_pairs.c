@@ -17,10 +17,8 @@
 /* ---------------------------------------------------------------- plane */
 
 static void plane_contact(contact_point *out, const placed_shape *plane, const double x[3]) {
-  double difference[3];
   mat3_column(out->normal, plane->rot, 2);
-  vec3_sub(difference, x, plane->pos);
-  out->dist = vec3_dot(out->normal, difference);
+  out->dist = vec3_dot_sub(out->normal, x, plane->pos);
   vec3_copy(out->pos, x);
   vec3_axpy(out->pos, -0.5 * out->dist, out->normal);
 }
@@ -145,9 +143,8 @@ static void ellipsoid_project(const double size[3], const double y[3], double n[
 
 int ellipsoid_sphere_collide(const placed_shape *a, const placed_shape *b, double margin,
                              contact_point *out) {
-  double y[3], n[3], x[3], r[3];
+  double y[3], n[3], x[3];
   mat3_tmul_sub(y, a->rot, b->pos, a->pos);
   ellipsoid_project(a->size, y, n, x);
-  vec3_sub(r, y, x);
-  return ball_contact(out, a, b, n, vec3_dot(n, r), 0, margin);
+  return ball_contact(out, a, b, n, vec3_dot_sub(n, y, x), 0, margin);
 }

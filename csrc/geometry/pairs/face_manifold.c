@@ -275,14 +275,13 @@ static int clip_line(polygon_vertex ends[2], const double excess[2], int k) {
 
 static int clip(polygon_vertex *vertices, int count, const placed_shape *owner, int face,
                 double tolerance) {
-  double center[3], side[3], vertex[3], arm[3], excess[FACE_MANIFOLD_CAPACITY];
+  double center[3], side[3], vertex[3], excess[FACE_MANIFOLD_CAPACITY];
   const int line = count == 2;
   face_center(center, owner, face);
   for (int k = 0; k < face_side_count(owner, face, CLIPS) && count > 0; ++k) {
     const double reach = face_side(side, vertex, owner, face, CLIPS, k);
     for (int i = 0; i < count; ++i) {
-      vec3_sub(arm, vertices[i].x, center);
-      excess[i] = vec3_dot(side, arm) - reach;
+      excess[i] = vec3_dot_sub(side, vertices[i].x, center) - reach;
       excess[i] = fabs(excess[i]) <= tolerance ? 0.0 : excess[i];
     }
     count = line ? clip_line(vertices, excess, k) : clip_polygon(vertices, count, excess, k);
@@ -348,7 +347,7 @@ static int same_place(const polygon_vertex *a, const polygon_vertex *b, double t
 int face_manifold(const placed_shape *owner, int face, const placed_shape *other,
                   contact_point *out) {
   polygon_vertex vertices[FACE_MANIFOLD_CAPACITY];
-  double normal[3], center[3], arm[3];
+  double normal[3], center[3];
   face_normal(normal, owner, face);
   face_center(center, owner, face);
   const int part = opposing_face(other, normal);
@@ -370,8 +369,7 @@ int face_manifold(const placed_shape *owner, int face, const placed_shape *other
       continue;
     }
     contact_point *contact = out + kept++;
-    vec3_sub(arm, vertices[i].x, center);
-    contact->dist = vec3_dot(normal, arm) - face_manifold_skin(other);
+    contact->dist = vec3_dot_sub(normal, vertices[i].x, center) - face_manifold_skin(other);
     contact->feature = feature_code(face, part, vertices + i);
     vec3_copy(contact->normal, normal);
     vec3_copy(contact->pos, vertices[i].x);
@@ -516,7 +514,7 @@ static void part_motion(double m[3], const placed_shape *unit, int part, const d
 /* dx of the vertex: the owner's face and sides move as `owner` says, the other's part by m. */
 static void slide_by_size(double dx[3], const vertex_motion *motion, const placed_shape *owner,
                           int face, const double normal[3], const double m[3]) {
-  double side[3], corner[3], apart[3], center[3] = {0.0, 0.0, 0.0};
+  double side[3], corner[3], center[3] = {0.0, 0.0, 0.0};
   vec3_copy(dx, m);
   if (motion->low >= LABEL_EDGE) {
     return;
@@ -527,8 +525,7 @@ static void slide_by_size(double dx[3], const vertex_motion *motion, const place
   if (motion->high >= LABEL_EDGE) {
     const double moved = face_side(side, corner, owner, face, CLIPS, motion->low);
     const double reach = owner->type != QD_MESH ? moved : 0.0;
-    vec3_sub(apart, m, center);
-    vec3_axpy(dx, -(vec3_dot(side, apart) - reach) / vec3_dot(side, motion->direction),
+    vec3_axpy(dx, -(vec3_dot_sub(side, m, center) - reach) / vec3_dot(side, motion->direction),
               motion->direction);
     return;
   }
@@ -538,8 +535,7 @@ static void slide_by_size(double dx[3], const vertex_motion *motion, const place
     face_side(side, corner, owner, face, CLIPS, corner_between(motion->low, motion->high, count));
     vec3_axpy(dx, 1.0, corner);
   }
-  vec3_sub(apart, m, dx);
-  vec3_axpy(dx, vec3_dot(motion->opposing, apart) / vec3_dot(motion->opposing, normal), normal);
+  vec3_axpy(dx, vec3_dot_sub(motion->opposing, m, dx) / vec3_dot(motion->opposing, normal), normal);
 }
 
 void face_manifold_size_derivative(const placed_shape *owner, const placed_shape *other,
@@ -567,8 +563,7 @@ void face_manifold_size_derivative(const placed_shape *owner, const placed_shape
       face_center(center, &of_owner.unit, face);
     }
     const double skin = j == 3 && other->type == QD_CAPSULE ? 1.0 : 0.0;
-    vec3_sub(m, dx, center);
-    out->dist[j] = vec3_dot(normal, m) - skin;
+    out->dist[j] = vec3_dot_sub(normal, dx, center) - skin;
     for (int i = 0; i < 3; ++i) {
       out->pos[6 * i + j] = dx[i] - normal[i] * (skin + 0.5 * out->dist[j]);
     }

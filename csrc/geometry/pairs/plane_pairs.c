@@ -35,16 +35,15 @@ static void plane_point_derivative(const placed_shape *plane, const contact_poin
 int plane_capsule_collide(const placed_shape *a, const placed_shape *b, double margin,
                           contact_point *out) {
   const double half = b->size[1];
-  double normal[3], axis[3], end[3], difference[3];
+  double normal[3], axis[3], end[3];
   int count = 0;
   mat3_column(normal, a->rot, 2);
   mat3_column(axis, b->rot, 2);
   for (int upper = 0; upper < (half > 0.0 ? 2 : 1); ++upper) {
     vec3_copy(end, b->pos);
     vec3_axpy(end, upper ? half : -half, axis);
-    vec3_sub(difference, end, a->pos);
-    count += plane_point_contact(out + count, normal, vec3_dot(normal, difference), end, b->size[0],
-                                 margin, upper);
+    count += plane_point_contact(out + count, normal, vec3_dot_sub(normal, end, a->pos), end,
+                                 b->size[0], margin, upper);
   }
   return count;
 }
@@ -81,12 +80,11 @@ static void mark_four_lowest(bool marked[8], const double height[8], double tie)
 /* Feature: the vertex; bit i is set on the positive side of axis i. Contacts come in this order. */
 int plane_box_collide(const placed_shape *a, const placed_shape *b, double margin,
                       contact_point *out) {
-  double normal[3], difference[3], edge[3][3], rise[3], height[8], reach = 0.0;
+  double normal[3], edge[3][3], rise[3], height[8], reach = 0.0;
   bool marked[8];
   int count = 0;
   mat3_column(normal, a->rot, 2);
-  vec3_sub(difference, b->pos, a->pos);
-  const double middle = vec3_dot(normal, difference);
+  const double middle = vec3_dot_sub(normal, b->pos, a->pos);
   for (int i = 0; i < 3; ++i) {
     mat3_column(edge[i], b->rot, i);
     vec3_scale(edge[i], edge[i], b->size[i]);

@@ -76,11 +76,10 @@ static int capsule_project(core_projection *out, const placed_shape *capsule, co
                            double radius) {
   const double half = capsule->size[1];
   const double size = capsule->size[0] + half + radius;
-  double axis[3], spare[3], difference[3], end[3];
+  double axis[3], spare[3], end[3];
   mat3_column(axis, capsule->rot, 2);
   mat3_column(spare, capsule->rot, 0);
-  vec3_sub(difference, c, capsule->pos);
-  const double along = vec3_dot(axis, difference);
+  const double along = vec3_dot_sub(axis, c, capsule->pos);
   if (fabs(along) < half) {
     project_on_line(out, capsule->pos, axis, c, spare, size);
     return 1;

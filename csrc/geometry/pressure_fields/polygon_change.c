@@ -34,9 +34,7 @@ typedef struct state {
 } state;
 
 static double pressure_at(const state *s, const double x[3]) {
-  double arm[3];
-  vec3_sub(arm, x, s->middle);
-  return s->pressure + vec3_dot(s->slope, arm);
+  return s->pressure + vec3_dot_sub(s->slope, x, s->middle);
 }
 
 /* Velocity of the first body's material at x in motion k. */

@@ -25,10 +25,9 @@ static double closest_approach(const placed_shape *a0, const placed_shape *b0,
 static int bounds_met(const qd_model *model, const collision *c, int a, int b) {
   const int plane = model->geom_type[a] == QD_PLANE ? a : b, other = plane == a ? b : a;
   if (model->geom_type[plane] == QD_PLANE) {
-    double up[3], offset[3];
+    double up[3];
     mat3_column(up, c->next[plane].rot, 2);
-    vec3_sub(offset, c->next[other].pos, c->next[plane].pos);
-    return vec3_dot(up, offset) <= model->geom_radius[other];
+    return vec3_dot_sub(up, c->next[other].pos, c->next[plane].pos) <= model->geom_radius[other];
   }
   const double reach = model->geom_radius[a] + model->geom_radius[b];
   return closest_approach(c->shape + a, c->shape + b, c->next + a, c->next + b) <= reach * reach;
