@@ -2,8 +2,8 @@
 
 ``bench_mujoco_robots.py NAME=FOLDER ... --cache FILE``, with files as `bench_robots.py` finds them. Each file, as MuJoCo
 compiles it, moves for 200 of its own steps from its home keyframe, thrown a little, with commands that swing over a
-fifth of their range, under the integrator "discrete" and a solver that is solved to the end, without fluids and noslip
-iterations. From every tenth state `step_dynamic` with contacts="mujoco" makes one step, too, of the model with
+fifth of their range, under the integrator "discrete" (or `--integrator`) and a solver that is solved to the end, without
+fluids and noslip iterations. From every tenth state `step_dynamic` with contacts="mujoco" makes one step, too, of the model with
 `exclude_overlaps=False`, so that its pairs are MuJoCo's; where actuators have time constants, its commands are the
 activations. What counts: the largest difference of velocities (rad/s, m/s) over the largest velocity, or one; in states
 where the contacts of both are at the same points (to 1e-9 m), and in others.
@@ -47,7 +47,7 @@ def matched(mj: Any, data: Any, step: Any) -> tuple[bool, list[str]]:
     return not far and acting <= len(rows), far
 
 
-def survey(path: Path) -> Row:
+def survey(path: Path, integrator: str) -> Row:
     import mujoco
     import numpy as np
 
@@ -69,7 +69,7 @@ def survey(path: Path) -> Row:
     if mj.nv == 0:
         return row
     row["compiled"] = True
-    mj.opt.integrator = mujoco.mjtIntegrator.mjINT_DISCRETE
+    mj.opt.integrator = getattr(mujoco.mjtIntegrator, f"mjINT_{integrator}")
     mj.opt.tolerance, mj.opt.iterations, mj.opt.ls_tolerance = 0.0, 300, 1e-12
     mj.opt.noslip_iterations, mj.opt.density, mj.opt.viscosity = 0, 0.0, 0.0
     try:
@@ -121,7 +121,7 @@ def commands_of(mj: Any, data: Any) -> Any:
     """Return the commands; where actuators have time constants, which the model lacks, they are the activations."""
     u = data.ctrl.copy()
     for i in range(mj.nu):
-        if mj.actuator_dyntype[i] in (2, 3):
+        if mj.actuator_dyntype[i] in (1, 2, 3):
             u[i] = data.act[mj.actuator_actadr[i]]
     return u
 
@@ -132,11 +132,11 @@ def mocap_of(mj: Any, data: Any) -> Any:
     return np.hstack((data.mocap_pos, data.mocap_quat)) if mj.nmocap else None
 
 
-def in_a_process(path: Path) -> Row:
+def in_a_process(path: Path, integrator: str) -> Row:
     limit = (resource.RLIMIT_CPU, (CPU_LIMIT, CPU_LIMIT + 5))
     try:
         done = subprocess.run(
-            [sys.executable, __file__, "--one", str(path)],
+            [sys.executable, __file__, "--one", str(path), "--integrator", integrator],
             capture_output=True,
             text=True,
             timeout=6 * CPU_LIMIT,
@@ -207,9 +207,10 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=1e9)
     parser.add_argument("--every", type=int, default=1, help="every Nth file")
     parser.add_argument("--one", type=Path)
+    parser.add_argument("--integrator", default="DISCRETE", help="EULER, IMPLICITFAST, DISCRETE")
     given = parser.parse_args()
     if given.one:
-        print(json.dumps(survey(given.one)))
+        print(json.dumps(survey(given.one, given.integrator)))
         return
     rows: dict[str, Row] = {}
     if given.cache.exists():
@@ -223,7 +224,7 @@ def main() -> None:
             key = f"{name}/{path.relative_to(folder)}"
             if key in rows or time.perf_counter() - begin > 60.0 * given.minutes:
                 continue
-            rows[key] = in_a_process(path)
+            rows[key] = in_a_process(path, given.integrator)
             with given.cache.open("a") as file:
                 file.write(json.dumps({key: rows[key]}) + "\n")
     print(f"{table(rows)}\n\n{files(rows)}")
