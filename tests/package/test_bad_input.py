@@ -375,7 +375,7 @@ def spec() -> dict[str, Any]:
         "constraint_type": np.zeros(0, np.int32), "constraint_object": np.zeros((0, 2), np.int32),
         "constraint_data": np.zeros((0, 10), f),
         "gravity": np.array([0, 0, -9.81]),
-        "integration": np.array([0], dtype=np.int32),
+        "integration": np.array([0], np.int32),
     }  # fmt: skip
 
 
@@ -435,6 +435,7 @@ def test_flat_model_with_an_unknown_key() -> None:
         {"geom_dissipation": [-1.0]}, {"field_vertex": np.zeros((1, 3)), "field_pressure": np.zeros(1)},
         {"field_index": [0]},
         {"geom_size": [[-0.1, 0, 0]]}, {"geom_quat": [[0.0, 0, 0, 0]]}, {"gravity": [0, 0, np.nan]},
+        {"integration": [3]}, {"integration": [-1]}, {"integration": [0, 0]},
     ],
     ids=str,
 )  # fmt: skip
