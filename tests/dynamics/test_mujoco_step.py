@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import mujoco
@@ -253,6 +254,26 @@ def test_springs_and_dampers_that_act_early(cone: str, integrator: int) -> None:
     """Of all kinds of joints, of tendons within and across trees, and of actuators whose gain depends on the speed."""
     mj = compiled(DRIVEN_ARM.format(cone=cone), integrator)
     assert compare(mj, 12, 40, 0.05, 0.5) >= 15
+
+
+def test_late_springs_are_stable_where_mujocos_are_not() -> None:
+    """A stiff servo of a light link: the published hands, whose springs act late."""
+    source = """<mujoco><worldbody><body><joint name="j" axis="0 1 0"/><geom size="0.01" pos="0 0 0.05" mass="0.01"/></body>
+    </worldbody><actuator><position joint="j" kp="100"/></actuator></mujoco>"""
+    early = qdsim.load(source).description
+    solver = dataclasses.replace(early.contact_solver, springs="late")
+    late = dataclasses.replace(early, contact_solver=solver)
+    options, ends = DynamicOptions(h=0.002, contacts="mujoco"), []
+    for description in (early, late):
+        model = qdsim.build(description)
+        q, v = np.zeros(1), np.zeros(1)
+        for _ in range(100):
+            step = step_dynamic(model, q, v, [0.5], options)
+            q, v = step.q_next, step.v_next
+        ends.append(abs(v[0]))
+    assert ends[0] > 1e6 and ends[1] < 1.0
+    assert systems.load("allegro_sphere").model.description.contact_solver.springs == "late"
+    assert qdsim.build(late).description.to_mjcf() == qdsim.build(early).description.to_mjcf()
 
 
 def test_the_flag_of_eulers_damping_is_named() -> None:

@@ -196,6 +196,10 @@ def test_urdf_pairs_that_are_written_out_keep_them() -> None:
         (lambda: Pair("a", "b", solimp=(np.nan,)), "pair 'a' - 'b': solimp"),
         (lambda: Body("b", invweight=-1.0), "body 'b': invweight must not be negative"),
         (lambda: ContactSolver("round"), "cone must be 'pyramidal' or 'elliptic', got 'round'"),  # type: ignore[arg-type]
+        (
+            lambda: ContactSolver(springs="soon"),
+            "springs must be 'integrator' or 'late', got 'soon'",
+        ),  # type: ignore[arg-type]
         (lambda: ContactSolver(impratio=0.0), "contact_solver: impratio must be positive"),
     ],
 )

@@ -63,8 +63,12 @@ def model_arrays(description: Elements) -> dict[str, Array]:
         "default_q": _floats(description.default_q),
         "reference_q": _floats(description.reference_q),
         "gravity": _floats(description.gravity),
-        "integration": _ints([_INTEGRATION.get(description.contact_solver.integrator, 0)]),
+        "integration": _ints([_integration(description.contact_solver)]),
     }
+
+
+def _integration(solver: ContactSolver) -> int:
+    return 0 if solver.springs == "late" else _INTEGRATION.get(solver.integrator, 0)
 
 
 def _body_arrays(description: Elements, body_index: dict[str, int]) -> dict[str, Array]:

@@ -47,14 +47,18 @@ class ContactSolver:
         timestep: s; time constants of ``solref`` are at least twice this. None: no such bound (the
             flag refsafe is off).
         integrator: with "discrete", springs and dampers, also those of ``solref``, act at the end
-            of a step, and time constants have no bound; with "Euler" and "implicitfast", at its
-            beginning (``DynamicOptions.contacts``).
+            of a step, and time constants have no bound; with "Euler" and "implicitfast", springs
+            and dampers act at its beginning (``DynamicOptions.contacts``).
+        springs: "late": springs, dampers and actuators act at the end of a step with any integrator,
+            so that stiff ones are stable in long steps, which then are not those of MuJoCo. Files
+            cannot express this.
     """
 
     cone: Cone = "pyramidal"
     impratio: float = 1.0
     timestep: float | None = 0.002
     integrator: Integrator = "Euler"
+    springs: Literal["integrator", "late"] = "integrator"
 
     def __post_init__(self) -> None:
         owner = "contact_solver"
@@ -64,6 +68,10 @@ class ContactSolver:
             allowed = ", ".join(map(repr, INTEGRATORS))
             raise ValueError(
                 f"{owner}: integrator must be one of {allowed}, got {self.integrator!r}"
+            )
+        if self.springs not in ("integrator", "late"):
+            raise ValueError(
+                f"{owner}: springs must be 'integrator' or 'late', got {self.springs!r}"
             )
         impratio = checks.stiffness(owner, "impratio", self.impratio)
         if impratio is None:

@@ -107,7 +107,8 @@ def read_model(
     """Load the model of ``<name>.xml`` in this package.
 
     The published simulator combines friction coefficients as ``2 a b / (a + b)``, which MJCF cannot
-    express.
+    express. Its commands are those of stiff springs without dampers, which are unstable at the
+    beginning of a second-order step.
 
     Args:
         name: of the file.
@@ -121,6 +122,8 @@ def read_model(
     description = load_description(
         assets[f"{name}.xml"].decode("utf-8"), assets=assets, clouds=clouds
     )
+    late = dataclasses.replace(description.contact_solver, springs="late")
+    description = dataclasses.replace(description, contact_solver=late)
     if not harmonic:
         return build(description)
     bodies = tuple(
