@@ -168,8 +168,8 @@ class StrokePlanner:
         plain = self.stroke(q, 0.0)
         lifted = self.stroke(q, LEAVING.clearance)
         better = lifted if lifted.gain > plain.gain else plain
-        if self._hangs and self.task.reached(better.segment.end) and not self._stays(q):
-            self.slips += 1
+        if self._hangs and not self._stays(q, better):
+            self.slips += self.task.reached(better.segment.end)
             return None
         return better
 
@@ -195,8 +195,8 @@ class StrokePlanner:
         inputs = np.array(carried.inputs).reshape(count, task.model.nu)
         return Stroke(Segment(inputs, np.array(path), np.array([count])), gain)
 
-    def _stays(self, q: Array) -> bool:
-        """Return whether creeping contacts hold the object from a grasp ``(nq,)`` to its goal, and there.
+    def _stays(self, q: Array, stroke: Stroke) -> bool:
+        """Return whether creeping contacts hold the object during a stroke from a grasp ``(nq,)``, and at its goal.
 
         As in an execution, the fingers go ahead by what the object lagged behind in the step before.
         """
@@ -207,7 +207,8 @@ class StrokePlanner:
         carried.press(lean=True)
         held, enough, behind = 0, max(1, math.ceil(self._hold / dt)), np.zeros(task.space.size)
         most = dt * self.grip.speeds
-        for _ in range(self.options.steps + enough):
+        arrives = task.reached(stroke.segment.end)
+        for _ in range(self.options.steps + enough if arrives else stroke.segment.steps):
             way = self.grip.towards(carried.path[-1], aim, dt)
             if not carried.go(way + behind, lean=True):
                 return False
@@ -216,7 +217,7 @@ class StrokePlanner:
             held = held + 1 if task.reached(carried.path[-1]) else 0
             if held == enough:
                 return True
-        return False
+        return not arrives
 
     def that_can_be_left(self, stroke: Stroke) -> Stroke | None:
         """Return the longest part of a stroke from whose end the fingers can reach another grasp; None if
