@@ -179,7 +179,10 @@ def test_half_turns_of_the_ball_arrive_in_mujoco() -> None:
     "name", ["planar_hand", pytest.param("iiwa_planar", marks=pytest.mark.long)]
 )
 def test_two_fingers_turn_in_mujoco(name: str) -> None:
-    """What lies on a plane with friction is turned by two fingers that regrasp it: a third of the task's half turn."""
+    """What lies on a plane with friction is turned by two fingers that regrasp it: a third of the task's half turn.
+
+    A stroke may end anywhere within the task's tolerances; the object ends where the last stroke has it.
+    """
     whole = next(iter(qdsim.systems.load(name).tasks.values()))
     third = whole.space.difference(whole.goal, whole.start) / 3.0
     short = whole.replace(goal=whole.with_object(whole.start, third))
@@ -189,7 +192,8 @@ def test_two_fingers_turn_in_mujoco(name: str) -> None:
     slow = short.replace(options=short.options.replace(epsilon=57.0), unpaced=short.options)
     result = planning.transfer(plan, slow, options, controller="gait")  # a pace is undone
     assert result.reached
-    assert result.position_error < 5e-3 and result.rotation_error < np.radians(2.0)
+    shift, turn = result.segments[-1].final
+    assert shift < 1e-3 and turn < np.radians(0.5)
 
 
 def test_as_many_fingers_as_there_are(task: planning.Task) -> None:
