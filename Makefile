@@ -203,6 +203,7 @@ TO = $(LEARN_SIZE) --resume --output $(LEARN)
 learn: install-dev
 	mkdir -p $(LEARN)
 	for seed in 0 1 2; do $(PPO) $(PUSH) --seed $$seed $(TO)/pushing_$$seed || exit 1; done
+	$(PPO) $(PUSH) --dynamics second_order --randomize joint_damping=20..60 $(TO)/pushing_dynamic
 	for seed in 0 1 2; do $(PPO) $(HAND) --steps 500000 --seed $$seed $(TO)/hand_$$seed || exit 1; done
 	for seed in 0 1 2; do $(PPO) $(HAND) --contacts mujoco --scale 0.4 --randomize $(DRAWN) --seed $$seed \
 	  $(TO)/robust_$$seed || exit 1; done
@@ -218,7 +219,7 @@ learn: install-dev
 	$(PPO) $(PUSH) --steps 98304 --begin $(LEARN)/half.npz $(TO)/refined_ppo
 	$(SHAC) --steps 98304 --envs 128 --begin $(LEARN)/half.npz $(TO)/refined
 	for contacts in stiff default; do \
-	  for name in pushing_0 pushing_1 pushing_2 cloned; do \
+	  for name in pushing_0 pushing_1 pushing_2 pushing_dynamic cloned; do \
 	    $(EXAMPLE)/evaluate.py $(LEARN)/$$name.npz --runs $(LEARN_RUNS) --contacts $$contacts --motions --speed 1 || exit 1; done; \
 	  for name in hand_0 robust_0 robust_1 robust_2; do \
 	    $(EXAMPLE)/evaluate.py $(LEARN)/$$name.npz --runs $(LEARN_RUNS) --contacts $$contacts --speed 1 || exit 1; done; \

@@ -28,6 +28,7 @@ PARTS = 8
 FOLDER = Path(__file__).parents[2] / "build" / "learn"
 NAMES = {
     "pushing": "planar pushing, PPO",
+    "pushing_dynamic": "planar pushing, PPO in second-order steps (`--dynamics second_order`)",
     "hand": "planar hand, PPO",
     "robust": "planar hand, PPO on MuJoCo's contacts, heavier discs (`--contacts mujoco --scale 0.4`)",
     "ball": "Allegro ball, PPO",
