@@ -35,6 +35,8 @@ _HELD = 2
 _PATIENCE, _SAMPLED = 10, 20
 """Number of periods without progress after which iMPC is given up, and after which commands from samples are. Among
 successful turns of the model the longest such time was eight periods."""
+_GAIN = 0.01
+"""Smallest progress, in tolerances; an object that lies in the hand creeps."""
 _STILL = 4
 """Number of periods without progress after which an object within half of the tolerances need come no nearer."""
 _FADE = 3
@@ -89,9 +91,9 @@ def turn(task: Task, world: Moved, leave: bool, seed: int = 0) -> Iterator[Array
         u = loop.act(world.q)
         yield u
         held += loop.report.holding
-        errors = task.errors(world.q)
-        since, off = (0 if (errors < least).any() else since + 1), task.in_tolerances(errors)
-        least = np.minimum(errors, least)
+        errors = np.divide(task.errors(world.q), (task.position_tolerance, task.rotation_tolerance))
+        nearer, off = errors < least - _GAIN, float(errors.max())
+        since, least = (0 if nearer.any() else since + 1), np.where(nearer, errors, least)
         there = off <= WITHIN or (since > 0 and off <= LEFT)
         if held >= _HELD or (there and not leave and not world.coasts):
             break
