@@ -174,7 +174,7 @@ class _Pushes:
         self.place_size = int(sampler.parameters)
         self.stroke_size = int(getattr(sampler, "stroke_parameters", task.model.nu))
         self.size = self.place_size + self.stroke_size
-        self.in_world = not hasattr(sampler, "stroke")
+        self.in_world = bool(getattr(sampler, "in_world", not hasattr(sampler, "stroke")))
         self.scale = _scale(task, options)
         self.steps = options.sub_steps or 4
 

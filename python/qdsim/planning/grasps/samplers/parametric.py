@@ -23,7 +23,9 @@ class ParametricSampler(Protocol):
     which returns configurations and which of them are grasps. It may also have
     ``stroke_parameters`` and ``stroke(model, q, x, y)``: the change (n, nu) of the command for the
     numbers y (n, stroke_parameters) after the grasps q (n, nq) of x. A stroke is a push into the
-    object, for robots whose joint directions are no useful coordinates of a push.
+    object, for robots whose joint directions are no useful coordinates of a push. Observations then
+    contain no poses in the world, unless the sampler's ``in_world`` is true: its robot does not
+    reach every place.
     """
 
     parameters: int

@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qdsim.arguments import fields, flag, instance, integer, number
+from qdsim.arguments import fields, flag, instance, integer, number, vector
 from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.grasps.closing import close_grasp
@@ -63,6 +64,9 @@ class SurfaceSampler:
 
     For robots with special tools, a sampler made for the robot will draw better grasps.
 
+    A policy chooses grasps by :meth:`place`, and motions of the tip by :meth:`stroke`
+    (:class:`~qdsim.planning.samplers.ParametricSampler`).
+
     Attributes:
         object: name of the object's body; bodies that it carries belong to it.
         tips: names of the bodies that may touch the object first; None: the robot's last links,
@@ -81,6 +85,10 @@ class SurfaceSampler:
             all attempts. None: if gravity acts on the object and the robot has at least two tips; a
             planner also checks whether the goal lies on a support.
     """
+
+    parameters: ClassVar[int] = 4
+    stroke_parameters: ClassVar[int] = 3
+    in_world: ClassVar[bool] = True
 
     object: str
     tips: Sequence[str] | None = None
@@ -130,6 +138,52 @@ class SurfaceSampler:
                 break
         return best
 
+    def place(self, model: Model, q: Array, x: Array) -> Array | None:
+        """Compute the grasp ``(nq,)`` of a given tip at a given side of the object; None if it does not touch there.
+
+        Args:
+            model: the model.
+            q: ``(nq,)`` configuration with the object in its pose.
+            x: ``(4,)`` in [-1, 1]: the tip, of the shapes of :attr:`tips` in equal parts; and the
+                direction from the middle of the object, in the object's axes, from which the tip comes.
+        """
+        tip, way = self._asked(model, vector("x", x, self.parameters))
+        if not way.any():
+            return None
+        check_joints_lead(model, "SurfaceSampler")
+        centre, radius = self._ball(model, q)
+        reach = radius if self.reach is None else self.reach
+        _, rot = model.body_pose(q, self.object)
+        places = centre + (rot @ _units(way)) * (radius + 0.5 * reach)
+        begin = with_followers(model, np.array(q))
+        return self._touching_at(model, q, begin, tip, places[None], 4.0 * radius + reach)
+
+    def stroke(self, model: Model, q: Array, x: Array, y: Array) -> Array:
+        """Compute changes ``(n, nu)`` of the command that move the tips of grasps, and leave the other fingers.
+
+        Args:
+            model: the model.
+            q: ``(n, nq)`` grasps.
+            x: ``(n, 4)``, as for :meth:`place`.
+            y: ``(n, 3)`` in [-1, 1]: motions of the tip along the object's axes, in radii of the
+                object's bounding sphere.
+        """
+        change = np.zeros((len(q), model.nu))
+        for here, numbers, how, row in zip(q, x, y, change):
+            tip, _ = self._asked(model, numbers)
+            body, point = int(model.geom_body[tip[0]]), model.description.geoms[tip[0]].pos
+            _, rot = model.body_pose(here, self.object)
+            _, radius = self._ball(model, here)
+            J = by_drives(model, np.asarray(model.jacobian(here, body, point))[:3])
+            row += np.linalg.lstsq(J, radius * (rot @ how), rcond=0.1)[0]
+        return np.asarray(change * np.asarray(model.actuator_gear))
+
+    def _asked(self, model: Model, x: Array) -> tuple[NDArray[np.intp], Array]:
+        """Return the shape ``(1,)`` and the direction ``(3,)`` of the numbers of :meth:`place`."""
+        tips, _ = self._tip_geoms(model)
+        k = min(int(0.5 * (1.0 + x[0]) * len(tips)), len(tips) - 1)
+        return tips[[max(k, 0)]], np.asarray(x[1:])
+
     def _choice(
         self,
         model: Model,
@@ -162,11 +216,24 @@ class SurfaceSampler:
         reach = radius if self.reach is None else self.reach
         places = centre + ways * (radius + reach * rng.random())
         begin = self._posture(model, q, rng)
-        found = self._approach(model, begin, chosen, places, 4.0 * radius + reach)
+        return self._touching_at(model, q, begin, chosen, places, 4.0 * radius + reach)
+
+    def _touching_at(
+        self,
+        model: Model,
+        q: Array,
+        begin: Array,
+        chosen: NDArray[np.intp],
+        places: Array,
+        margin: float,
+    ) -> Array | None:
+        """Return a configuration in which the chosen shapes touch the object near their places, and enough bodies
+        touch; None if there is none."""
+        found = self._approach(model, begin, chosen, places, margin)
         if found is None:
             return None
         if self.close:
-            found = self._close(model, found, chosen, 4.0 * radius + reach)
+            found = self._close(model, found, chosen, margin)
         found = _unwound(model, q, found)
         return found if len(self.touching(model, found)) >= self.contacts else None
 
