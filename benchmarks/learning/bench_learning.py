@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import importlib.metadata
+import importlib.util
 import io
 import json
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +22,7 @@ from typing import Any
 import mujoco
 import mujoco.rollout
 import numpy as np
+from library_trainings import LIBRARIES, share, train
 
 import qdsim
 from qdsim.envs import TaskEnv, TaskVectorEnv, published
@@ -116,6 +120,21 @@ def print_evaluations() -> None:
                     f"{1e3 * run['shift']:.0f} mm and {run['turn']:.3f} rad left | {run['how']}"
                 )
             print(f"| {_title(path)} | {left} | {right} |")
+
+
+def print_libraries() -> None:
+    """Print results of trainings by other libraries, those that are installed."""
+    print("| planar pushing, PPO by | success on 1024 unseen problems, three seeds | CPU s |")
+    print("| --- | --- | --- |")
+    for library in LIBRARIES:
+        if importlib.util.find_spec(library) is None:
+            continue
+        with contextlib.redirect_stdout(sys.stderr):
+            runs = [train(library, seed) for seed in range(3)]
+        shares = ", ".join(f"{share(act):.3f}" for act, _ in runs)
+        seconds = ", ".join(f"{spent:.0f}" for _, spent in runs)
+        name = f"{library} {importlib.metadata.version(library)}"
+        print(f"| {name} | {shares} | {seconds} |", flush=True)
 
 
 def _order(path: Path) -> tuple[int, str]:
@@ -447,6 +466,7 @@ def main() -> None:
         ("Trainings", print_trainings),
         ("Curves", print_curves),
         ("Policies on unseen problems", print_evaluations),
+        ("Other libraries", print_libraries),
         ("Speed of environments", print_speeds),
         ("Rollouts with pullbacks", print_pullbacks),
         ("Identification", print_identification),

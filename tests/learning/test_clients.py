@@ -216,23 +216,3 @@ def test_without_stable_baselines_the_extra_is_named(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "stable_baselines3.common.vec_env", None)
     with pytest.raises(ImportError, match=r"qdsim\[sb3\]"):
         importlib.import_module("qdsim.envs.sb3")
-
-
-@pytest.mark.long
-def test_stable_baselines_learns_to_push(sb3: types.ModuleType) -> None:
-    """PPO as it stands, 100,000 pushes: most unseen goals are reached."""
-    ppo = pytest.importorskip("stable_baselines3", exc_type=ImportError)
-    if not hasattr(ppo, "PPO"):
-        pytest.skip("Stable-Baselines3 is not installed")
-    envs = sb3.TaskVecEnv(NAME, 64)
-    envs.seed(0)
-    settings = {"n_steps": 16, "batch_size": 256, "gamma": 0.9, "learning_rate": 1e-3}
-    model = ppo.PPO("MlpPolicy", envs, seed=0, n_epochs=5, device="cpu", **settings).learn(100_000)
-    tried = sb3.TaskVecEnv(NAME, 64)
-    tried.seed(777)
-    seen, success, over = tried.reset(), np.zeros(64, bool), np.zeros(64, bool)
-    for _ in range(40):
-        seen, _, done, infos = tried.step(model.predict(seen, deterministic=True)[0])
-        success |= ~over & np.array([info["success"] for info in infos])
-        over |= done
-    assert over.all() and success.mean() > 0.6

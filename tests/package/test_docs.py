@@ -55,12 +55,16 @@ SCENE = """
 HUGE = {"torch": "torch", "sb3": "stable_baselines3"}
 """From names of our modules to what they need and not every environment has, since it is so large."""
 
+TRAININGS = r"^from (stable_baselines3|torchrl|skrl)\b"
+"""Code that tests/learning/test_rl_libraries.py runs."""
+
 
 def blocks(language):
     return [
         pytest.param(text, id=f"{page.relative_to(ROOT)}-{k}")
         for page in PAGES
         for k, text in enumerate(re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.S))
+        if not re.search(TRAININGS, text, re.M)
     ]
 
 
