@@ -1,4 +1,4 @@
-"""Reinforcement-learning libraries learn to push by the code of docs/learning.md, each within a minute of one core."""
+"""Reinforcement-learning libraries learn to push by the code of docs/learning.md."""
 
 from __future__ import annotations
 
@@ -31,10 +31,9 @@ def test_they_learn_to_push(library: str, tmp_path: Path, monkeypatch: pytest.Mo
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        act, seconds = trainings.train(library)
+        act, _ = trainings.train(library)
         found = trainings.share(act)
     finally:
         torch.set_num_threads(threads)
     # Three seeds of each gave 0.993 and more, with a standard deviation of 0.003 for 1024 problems.
-    assert found >= 0.98, f"{found} after {seconds} CPU s"
-    assert seconds < 60.0
+    assert found >= 0.98
