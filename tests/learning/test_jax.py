@@ -315,6 +315,19 @@ def test_compiled_programs_outlive_models() -> None:
     assert np.array_equal(run(q, u), expected)
 
 
+def prints_in_a_new_process(code: str, text: str, **environment: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=900,
+        cwd="tests",
+        check=False,
+        env={**os.environ, **environment},
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, text), done.stderr
+
+
 @pytest.mark.long
 def test_programs_that_are_running_when_the_interpreter_ends() -> None:
     code = """
@@ -325,15 +338,7 @@ run = jax.jit(lambda q, u: qdsim.jax.rollout(scene.model, q[None].repeat(4, 0), 
 run(q, u)
 print("sent")
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=900,
-        cwd="tests",
-        check=False,
-    )
-    assert (done.returncode, done.stdout.strip()) == (0, "sent"), done.stderr
+    prints_in_a_new_process(code, "sent")
 
 
 @pytest.mark.long
@@ -358,13 +363,4 @@ for whole, part in ((step, shared), gradients):
     np.testing.assert_array_equal(found, jax.jit(whole)(q, u))
 print("shared")
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=900,
-        cwd="tests",
-        check=False,
-        env={**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2"},
-    )
-    assert (done.returncode, done.stdout.strip()) == (0, "shared"), done.stderr
+    prints_in_a_new_process(code, "shared", XLA_FLAGS="--xla_force_host_platform_device_count=2")

@@ -59,10 +59,9 @@ def degrees_meant(model: Model) -> str | None:
 def lag(model: Model) -> tuple[float, str]:
     """Return the longest time by which damping makes an actuator's joint follow its spring late, s, and its name."""
     from qdsim.planning.execution.world import lag_of
+    from qdsim.planning.task.robot import per_dof
 
-    damping = np.zeros(model.nv)
-    for name, value in zip(model.joint_names, np.asarray(model.parameters.joint_damping)):
-        damping[model.slice_v(name)] = value
+    damping = per_dof(model, model.parameters.joint_damping)
     springs = bool(model.nu) and bool(np.all(np.asarray(model.parameters.actuator_stiffness) > 0.0))
     late = lag_of(model, damping) if springs and damping.any() else np.zeros(1)
     slowest = int(late.argmax())

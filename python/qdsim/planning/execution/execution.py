@@ -380,14 +380,11 @@ class Execution:
     def _lead(self) -> Array:
         """Return how far springs may be ahead of the joints, ``(nu,)``, rad or m: the shorter way of the two that the
         force limits leave, or, of actuators that only pull or only push, the other one."""
-        parameters = self.model.parameters
         if self.options.force is not None:
             force = spread("force", self.options.force, self.model.nu)
-            return np.asarray(force / np.asarray(parameters.actuator_stiffness))
-        below, above = map(np.abs, force_reach(self.model))
-        lead = np.where(
-            np.minimum(below, above) > 0.0, np.minimum(below, above), np.maximum(below, above)
-        )
+            return np.asarray(force / np.asarray(self.model.parameters.actuator_stiffness))
+        nearer, farther = np.sort(np.abs(force_reach(self.model)), axis=0)
+        lead = np.where(nearer > 0.0, nearer, farther)
         return np.asarray(lead / np.abs(np.asarray(self.model.actuator_gear)))
 
     def _along(self, motion: Motion) -> Commands[None]:

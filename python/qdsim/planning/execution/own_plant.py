@@ -13,7 +13,7 @@ from qdsim.dynamics import DynamicOptions, DynamicStep, step_dynamic
 from qdsim.model import Model
 from qdsim.planning.execution.world import World, damping_of
 from qdsim.planning.plans.trials import SECOND_ORDER
-from qdsim.planning.task.robot import GRAVITY, mass_metric
+from qdsim.planning.task.robot import GRAVITY, mass_metric, per_dof
 from qdsim.planning.task.space import ObjectSpace
 from qdsim.planning.task.transfer_options import TransferOptions
 
@@ -51,7 +51,7 @@ class OwnPlant(World):
         compensated: bool,
         bounds: tuple[Array, Array] | None = None,
     ) -> None:
-        damping = _own_damping(model) + damping_of(model, space, options)
+        damping = per_dof(model, model.parameters.joint_damping) + damping_of(model, space, options)
         super().__init__(model, space, options, damping, compensated, bounds)
         self._moved = _with_dampers(model, damping, options)
         self._options = dynamics.replace(gravity_on_actuated=not compensated)
@@ -110,14 +110,6 @@ class OwnPlant(World):
     @property
     def _mass_of_slides(self) -> float:
         return float((self._mass / self._per_mass).max())
-
-
-def _own_damping(model: Model) -> Array:
-    """Return the damping ``(nv,)`` of the model's joints."""
-    damping = np.zeros(model.nv)
-    for name, value in zip(model.joint_names, model.parameters.joint_damping):
-        damping[model.slice_v(name)] = value
-    return damping
 
 
 def _with_dampers(model: Model, damping: Array, options: TransferOptions) -> Model:

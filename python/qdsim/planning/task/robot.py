@@ -49,6 +49,7 @@ __all__ = [
     "object_size",
     "object_weight",
     "penetration",
+    "per_dof",
     "per_joint",
     "robot_bodies",
     "soft_geoms",
@@ -333,6 +334,14 @@ def critical_damping(model: Model) -> Array:
 def per_joint(model: Model, values: Array) -> Array:
     """Reduce values ``(nv,)`` of all coordinates to one per joint: the largest of its coordinates."""
     return np.array([values[model.slice_v(name)].max() for name in model.joint_names])
+
+
+def per_dof(model: Model, values: Array) -> Array:
+    """Spread values ``(joints,)``, one per joint, over the joints' coordinates ``(nv,)``."""
+    spread_out = np.zeros(model.nv)
+    for name, value in zip(model.joint_names, values):
+        spread_out[model.slice_v(name)] = value
+    return spread_out
 
 
 def lies_on_a_plane(model: Model, space: ObjectSpace) -> bool:

@@ -147,7 +147,9 @@ class SurfaceSampler:
             x: ``(4,)`` in [-1, 1]: the tip, of the shapes of :attr:`tips` in equal parts; and the
                 direction from the middle of the object, in the object's axes, from which the tip comes.
         """
-        tip, way = self._asked(model, vector("x", x, self.parameters))
+        tips, _ = self._tip_geoms(model)
+        numbers = vector("x", x, self.parameters)
+        tip, way = self._asked(tips, numbers), numbers[1:]
         if not way.any():
             return None
         check_joints_lead(model, "SurfaceSampler")
@@ -168,9 +170,10 @@ class SurfaceSampler:
             y: ``(n, 3)`` in [-1, 1]: motions of the tip along the object's axes, in radii of the
                 object's bounding sphere.
         """
+        tips, _ = self._tip_geoms(model)
         change = np.zeros((len(q), model.nu))
         for here, numbers, how, row in zip(q, x, y, change):
-            tip, _ = self._asked(model, numbers)
+            tip = self._asked(tips, numbers)
             body, point = int(model.geom_body[tip[0]]), model.description.geoms[tip[0]].pos
             _, rot = model.body_pose(here, self.object)
             _, radius = self._ball(model, here)
@@ -178,11 +181,11 @@ class SurfaceSampler:
             row += np.linalg.lstsq(J, radius * (rot @ how), rcond=0.1)[0]
         return np.asarray(change * np.asarray(model.actuator_gear))
 
-    def _asked(self, model: Model, x: Array) -> tuple[NDArray[np.intp], Array]:
-        """Return the shape ``(1,)`` and the direction ``(3,)`` of the numbers of :meth:`place`."""
-        tips, _ = self._tip_geoms(model)
+    @staticmethod
+    def _asked(tips: NDArray[np.intp], x: Array) -> NDArray[np.intp]:
+        """Return the shape ``(1,)`` of tips that the first number of :meth:`place` chooses."""
         k = min(int(0.5 * (1.0 + x[0]) * len(tips)), len(tips) - 1)
-        return tips[[max(k, 0)]], np.asarray(x[1:])
+        return tips[[max(k, 0)]]
 
     def _choice(
         self,
