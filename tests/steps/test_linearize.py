@@ -185,3 +185,37 @@ def test_only_what_was_asked_for() -> None:
     np.testing.assert_allclose(only_b.B, both.B, atol=1e-12)
     np.testing.assert_allclose(only_a.A, both.A, atol=1e-12)
     np.testing.assert_array_equal(only_b.q_next, both.q_next)
+
+
+@pytest.mark.parametrize("kappa", [1e2, 1e3])
+def test_differences_of_the_smoothed_ball_converge_to_its_derivatives(kappa: float) -> None:
+    """The ball of the Allegro hand curves so much that central differences of 1e-4 are off by 1e-3
+    (relative). Their error falls with the square of the width, and goes on to the derivatives.
+    """
+    system = qdsim.systems.load("allegro_ball")
+    model, task = system.model, next(iter(system.tasks.values()))
+    options, rng = task.options.replace(kappa=kappa), np.random.default_rng(0)
+
+    q = model.integrate(task.start, 1e-3 * rng.standard_normal(model.nv))
+    u = model.command_from(task.start) + 0.05 * rng.standard_normal(model.nu)
+    lin = qdsim.linearize(model, q, u, options)
+    ours = np.hstack([lin.A, lin.B])
+
+    def second_order(width: float) -> np.ndarray:
+        columns = []
+        for direction in np.eye(model.nv + model.nu):
+            dq, du = np.split(width * direction, [model.nv])
+            ahead, behind = (
+                qdsim.step(model, model.integrate(q, s * dq), u + s * du, options).q_next
+                for s in (1.0, -1.0)
+            )
+            shift = model.difference(ahead, lin.q_next) - model.difference(behind, lin.q_next)
+            columns.append(shift / (2.0 * width))
+        return np.array(columns).T
+
+    widths = (1e-4, 1e-5, 1e-6)
+    errors = [np.abs(second_order(w) - ours).max() / np.abs(ours).max() for w in widths]
+    assert errors[0] > 1e-5  # so wide a difference is no measure of the derivative
+    assert errors[1] < 0.02 * errors[0]
+    assert errors[2] < 0.02 * errors[1] + 1e-8
+    assert errors[2] < 1e-6
