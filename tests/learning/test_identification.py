@@ -291,6 +291,76 @@ def test_a_recording_of_mujoco() -> None:
     assert found.residual < 6e-4
 
 
+DRAGGED = """
+<mujoco><option gravity="0 0 -9.81" timestep="2e-3" integrator="implicitfast" cone="elliptic"/><worldbody>
+  <body name="sledge"><joint name="x" type="slide" axis="1 0 0" stiffness="{k}" damping="3"/>
+    <geom type="box" size="0.3 0.2 0.1" mass="{m}" friction="{mu}"/></body>
+  <body name="finger" pos="0 0 0.149"><joint name="fx" type="slide" axis="1 0 0" damping="10"/>
+    <joint name="fz" type="slide" axis="0 0 1" damping="10"/>
+    <geom type="sphere" size="0.05" mass="0.1" friction="{mu}"/></body></worldbody>
+  <actuator><position joint="fx" kp="300"/><position joint="fz" kp="300"/></actuator></mujoco>"""
+
+
+@pytest.mark.parametrize(
+    ("truth", "pieces"),
+    [
+        ((0.6, 1.5, 30.0), True),
+        pytest.param((0.25, 1.0, 47.0), False, marks=pytest.mark.long),
+        pytest.param((0.6, 1.5, 30.0), False, marks=pytest.mark.long),
+        pytest.param((0.25, 1.0, 47.0), True, marks=pytest.mark.long),
+    ],
+)
+def test_motion_in_mujoco_shows_mass_friction_and_stiffness(
+    truth: tuple[float, float, float], pieces: bool
+) -> None:
+    """Second-order steps are those of the simulator that recorded, so that mass and friction are
+    both determined, within their standard errors."""
+    friction, mass, stiffness = truth
+    mj = mujoco.MjModel.from_xml_string(DRAGGED.format(mu=friction, m=mass, k=stiffness))
+    data, stride = mujoco.MjData(mj), 20
+    t = mj.opt.timestep * np.arange(30 * stride)
+    u = np.stack([0.3 * np.sin(3.0 * t), np.full(len(t), -0.03)], axis=1)
+    q, v = [data.qpos.copy()], [data.qvel.copy()]
+    for k, command in enumerate(u):
+        data.ctrl[:] = command
+        mujoco.mj_step(mj, data)
+        if (k + 1) % stride == 0:
+            q.append(data.qpos.copy())
+            v.append(data.qvel.copy())
+    noise = 5e-4 * np.random.default_rng(0).standard_normal(np.shape(q))
+    recording = qdsim.Recording(np.array(q) + noise, u, np.array(v) if pieces else None)
+    model = qdsim.load(DRAGGED.format(mu=0.45, m=1.2, k=40.0))
+    unknowns = {
+        "pair_friction": [[0, 0, -1, -1, -1]],
+        "body_mass": [0 if name == "sledge" else -1 for name in model.body_names],
+        "joint_stiffness": [0, -1, -1],
+    }
+    options = qdsim.DynamicOptions(h=mj.opt.timestep, contacts="mujoco")
+    horizon = 10 if pieces else None
+    found = qdsim.identify(model, recording, unknowns, options, scale=5e-4, horizon=horizon)
+    errors = np.abs(found.values - truth)
+    assert np.all(errors < 4.0 * found.standard_errors), str(found)
+    assert np.all(errors < 0.03 * np.array(truth)), str(found)
+    assert found.residual == pytest.approx(1.0, abs=0.15)
+
+
+def test_wrong_arguments_of_second_order_are_named(model: qdsim.Model) -> None:
+    record, options = recorded(model, 0, 0.0), qdsim.DynamicOptions()
+    with pytest.raises(ValueError, match=r"^kappa: expected None with DynamicOptions"):
+        qdsim.identify(model, record, FRICTION, options, kappa=1e3)
+    with pytest.raises(ValueError, match=r"^recordings\[0\]: expected velocities, because"):
+        qdsim.identify(model, record, FRICTION, options, horizon=5)
+    with pytest.raises(ValueError, match=r"^v: expected 3 rows"):
+        qdsim.Recording(np.zeros((3, 2)), np.zeros((2, 1)), np.zeros((2, 2)))
+    with pytest.raises(ValueError, match=r"^q: expected one configuration more"):
+        qdsim.Recording(np.zeros((3, 2)), np.zeros((5, 1)))
+    fast = qdsim.Recording(record.q, record.u, np.zeros((len(record.q), model.nv + 1)))
+    with pytest.raises(ValueError, match=r"^recordings\[0\]: expected velocities of"):
+        qdsim.identify(model, fast, FRICTION, options)
+    with pytest.raises(TypeError, match=r"^options: expected Options"):
+        qdsim.identify(model, record, FRICTION, {"h": 0.1})  # type: ignore[arg-type]
+
+
 def test_wrong_arguments_are_named(model: qdsim.Model) -> None:
     record = recorded(model, 0, 0.0)
     for kind, said, parameters, more in (

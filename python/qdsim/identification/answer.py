@@ -13,8 +13,10 @@ import numpy.typing as npt
 
 from qdsim.arguments import instance, integer, number, one_of
 from qdsim.array_type import ROUNDING, Array
+from qdsim.dynamics import DynamicOptions
 from qdsim.identification.recordings import Pieces, Recording, weights
 from qdsim.identification.search import End, search
+from qdsim.identification.simulated import Simulated
 from qdsim.identification.unknowns import Unknowns
 from qdsim.model import Model
 from qdsim.step import Options
@@ -96,7 +98,7 @@ def identify(
     model: Model,
     recordings: Recording | Sequence[Recording],
     parameters: Mapping[str, npt.ArrayLike],
-    options: Options | None = None,
+    options: Options | DynamicOptions | None = None,
     *,
     bounds: Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike]] | None = None,
     seen: Iterable[str] | None = None,
@@ -122,22 +124,25 @@ def identify(
             shape (or broadcastable to it). Entries with the same number >= 0 are one unknown, those
             with -1 are fixed: ``{"body_mass": [-1, 0, -1], "pair_friction": [[0, 0, -1, -1, -1]]}``
             is the mass of one body and one coefficient of sliding friction.
-        options: of the steps, None for the defaults.
+        options: of the steps, None for the defaults. With ``DynamicOptions`` second-order steps are
+            compared with the recordings; with their ``contacts="mujoco"`` those are ``mj_step``.
         bounds: from names to (lower, upper) of their unknowns, numbers or one each. By default
             unknowns are positive, except "body_com", "joint_springref" and "gravity", which are
             free.
         seen: names of the joints whose displacements are measured; None: all.
         scale: measurement errors, a number or one per coordinate ``(nv,)``, m and rad; only their
             ratios matter.
-        horizon: if given, recordings are divided into pieces of this many steps, each from its
-            recorded configuration, because a long rollout through contact forgets its beginning.
+        horizon: if given, recordings are divided into pieces of this many configurations after the
+            first, each from its recorded configuration, because a long rollout through contact
+            forgets its beginning. Second-order steps also need recorded velocities then.
         starts: "measured": the first configurations of recordings and pieces have the same
             measurement errors as the others, and are estimated along with the parameters; otherwise
             an initial error of a millimetre would persist and distort the parameters. "exact": they
             are known. They are also taken as exact if there are so many pieces that their Jacobian
             would have more than four million entries.
         kappa: if given, derivatives are those of log-barrier steps with this weight, so that
-            contacts that are missed or always stick still give information.
+            contacts that are missed or always stick still give information. Quasi-dynamic steps
+            only.
         threads: as in ``qdsim.rollout``.
         iterations: largest number of attempted steps, from each start.
         tolerance: relative change of the unknowns, or of the residual, at which the search ends.
@@ -157,7 +162,8 @@ def identify(
     (formulation 4).
     """
     instance("model", model, Model)
-    instance("options", options, Options, or_none=True)
+    if not isinstance(options, DynamicOptions):
+        instance("options", options, Options, or_none=True)
     given = [recordings] if isinstance(recordings, Recording) else list(recordings)
     if not given:
         raise ValueError("recordings: expected at least one, got none")
@@ -167,16 +173,32 @@ def identify(
             raise ValueError(
                 f"recordings[{k}]: expected rows of {model.nq} and {model.nu}, got {recording.q.shape[1]} and {recording.u.shape[1]}"
             )
+        if recording.v is not None and recording.v.shape[1] != model.nv:
+            raise ValueError(
+                f"recordings[{k}]: expected velocities of {model.nv} numbers, got {recording.v.shape[1]}"
+            )
     one_of("starts", starts, ("measured", "exact"))
     integer("iterations", iterations, least=1)
     number("tolerance", tolerance, above=0)
     if horizon is not None:
         integer("horizon", horizon, least=1)
+    if isinstance(options, DynamicOptions):
+        _check_second_order(given, horizon, kappa)
     unknowns = Unknowns(model, parameters, bounds or {})
-    pieces = Pieces(model, given, options or Options(), horizon, weights(model, seen, scale))
-    pieces.threads, pieces.kappa = threads, kappa
+    simulated = Simulated(model, options or Options(), threads, kappa)
+    pieces = Pieces(simulated, given, horizon, weights(model, seen, scale))
     end = search(unknowns, pieces, iterations, tolerance, free=starts == "measured")
     return _told(model, unknowns, end, pieces.correlation(end.r))
+
+
+def _check_second_order(given: list[Recording], horizon: int | None, kappa: float | None) -> None:
+    if kappa is not None:
+        raise ValueError("kappa: expected None with DynamicOptions, whose steps are not smoothed")
+    for k, recording in enumerate(given):
+        if horizon is not None and recording.v is None:
+            raise ValueError(
+                f"recordings[{k}]: expected velocities, because pieces of second-order motions begin in motion (horizon)"
+            )
 
 
 def _told(model: Model, unknowns: Unknowns, end: End, correlation: tuple[float, int]) -> Identified:

@@ -5,18 +5,15 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from qdsim.arguments import reals
 from qdsim.array_type import SAME, Array
-from qdsim.batches.products import rollout_jvp
-from qdsim.batches.rollouts import rollout
+from qdsim.identification.simulated import Simulated
 from qdsim.identification.unknowns import Unknowns
 from qdsim.model import Model
-from qdsim.step import Options
 
 __all__ = ["Pieces", "Recording", "weights"]
 
@@ -26,54 +23,79 @@ class Recording:
     """Commands and measured configurations of one experiment.
 
     Attributes:
-        q: ``(T + 1, nq)`` configurations, the first one included, one per step of the options'
-            ``h``.
-        u: ``(T, nu)`` commands.
+        q: ``(N + 1, nq)`` configurations, the first one included, at equal distances in time.
+        u: ``(T, nu)`` commands, one per step of the options' ``h``. T is N, or a multiple of N if
+            steps are shorter than the time between configurations.
+        v: ``(N + 1, nv)`` velocities, or None; second-order steps begin with them, and at rest
+            without. They are not compared with.
     """
 
     q: Array
     u: Array
+    v: Array | None = None
 
     def __post_init__(self) -> None:
-        for name in ("q", "u"):
+        for name in ("q", "u") if self.v is None else ("q", "u", "v"):
             array = reals(name, getattr(self, name))
             if array.ndim != 2 or not np.isfinite(array).all():
                 raise ValueError(
                     f"{name}: expected finite rows, one a step, got shape {array.shape}"
                 )
             object.__setattr__(self, name, np.array(array))
-        if len(self.q) != len(self.u) + 1 or len(self.u) == 0:
+        if len(self.u) == 0 or len(self.q) < 2 or len(self.u) % (len(self.q) - 1):
             raise ValueError(
-                f"q: expected one configuration more than commands, got {len(self.q)} and {len(self.u)}"
+                "q: expected one configuration more than commands, or one for every few commands and the first, "
+                f"got {len(self.q)} and {len(self.u)}"
             )
+        if self.v is not None and len(self.v) != len(self.q):
+            raise ValueError(f"v: expected {len(self.q)} rows, as q has, got {len(self.v)}")
+
+    @property
+    def stride(self) -> int:
+        """Number of steps from one configuration to the next."""
+        return len(self.u) // (len(self.q) - 1)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Batch:
+    """Pieces of one length: configurations (n, N + 1, nq), initial velocities (n, nv), commands
+    (n, T, nu)."""
+
+    q: Array
+    v: Array
+    u: Array
+
+    @property
+    def stride(self) -> int:
+        return int(self.u.shape[1]) // (int(self.q.shape[1]) - 1)
 
 
 class Pieces:
-    threads: int | None
-    kappa: float | None
+    """Recordings in pieces, each simulated from its own first configuration."""
 
     def __init__(
         self,
-        model: Model,
+        simulated: Simulated,
         recordings: list[Recording],
-        options: Options,
         horizon: int | None,
         weights: Array,
     ) -> None:
-        self.model, self.options, self.weights = model, options, weights
-        by_length: dict[int, list[tuple[Array, Array]]] = {}
+        self.simulated, self.model, self.weights = simulated, simulated.model, weights
+        by_shape: dict[tuple[int, int], list[tuple[Array, Array, Array]]] = {}
         for recording in recordings:
-            length = len(recording.u) if horizon is None else horizon
-            for t in range(0, len(recording.u), length):
-                u = recording.u[t : t + length]
-                by_length.setdefault(len(u), []).append((recording.q[t : t + len(u) + 1], u))
+            count, stride = len(recording.q) - 1, recording.stride
+            v = np.zeros((count + 1, self.model.nv)) if recording.v is None else recording.v
+            for t in range(0, count, horizon or count):
+                q = recording.q[t : t + (horizon or count) + 1]
+                u = recording.u[t * stride : (t + len(q) - 1) * stride]
+                by_shape.setdefault((len(q), stride), []).append((q, v[t], u))
         self.batches = [
-            (np.array([q for q, _ in rows]), np.array([u for _, u in rows]))
-            for rows in by_length.values()
+            _Batch(*(np.array(part) for part in zip(*rows))) for rows in by_shape.values()
         ]
 
-    def _errors(self, path: Array, q: Array) -> Array:
-        flat = zip(path[:, 1:].reshape(-1, self.model.nq), q[:, 1:].reshape(-1, self.model.nq))
+    def _errors(self, path: Array, batch: _Batch) -> Array:
+        nq, seen = self.model.nq, path[:, batch.stride :: batch.stride]
+        flat = zip(seen.reshape(-1, nq), batch.q[:, 1:].reshape(-1, nq))
         found = np.array([self.model.difference(a, b) for a, b in flat])
         return np.asarray((found * self.weights).ravel())
 
@@ -81,30 +103,30 @@ class Pieces:
     def start_count(self) -> int:
         """Number of unknowns of the initial states of all pieces: every measured coordinate, in
         units of its error."""
-        return sum(len(q) for q, _ in self.batches) * int(np.count_nonzero(self.weights))
+        return sum(len(batch.q) for batch in self.batches) * int(np.count_nonzero(self.weights))
 
     @property
     def row_count(self) -> int:
         """Number of recorded coordinates after the initial configurations."""
-        return sum(int(u.shape[0]) * int(u.shape[1]) for _, u in self.batches) * self.model.nv
+        rows = sum(len(batch.q) * (int(batch.q.shape[1]) - 1) for batch in self.batches)
+        return rows * self.model.nv
 
-    def _begun(self, starts: Array) -> Iterator[tuple[Array, Array, Array, Array]]:
-        """Iterate over batches of pieces: initial configurations (n, nq), recorded configurations,
-        commands, and starts.
+    def _begun(self, starts: Array) -> Iterator[tuple[Array, _Batch, Array]]:
+        """Iterate over batches of pieces: initial configurations (n, nq), the batch, and starts.
 
         Starts (start_count,) are deviations of the initial configurations from the recorded ones;
         without any, the recorded ones are used.
         """
         seen, done = np.flatnonzero(self.weights), 0
-        for q, u in self.batches:
-            own = starts[done : done + len(q) * len(seen)]
+        for batch in self.batches:
+            own = starts[done : done + len(batch.q) * len(seen)]
             done += len(own)
-            begin = q[:, 0]
+            begin = batch.q[:, 0]
             if len(own):
-                moved = np.zeros((len(q), self.model.nv))
-                moved[:, seen] = own.reshape(len(q), -1) / self.weights[seen]
+                moved = np.zeros((len(batch.q), self.model.nv))
+                moved[:, seen] = own.reshape(len(batch.q), -1) / self.weights[seen]
                 begin = np.array([self.model.integrate(a, b) for a, b in zip(begin, moved)])
-            yield begin, q, u, own
+            yield begin, batch, own
 
     def correlation(self, r: Array) -> tuple[float, int]:
         """Return the correlation of residuals (m,) with those of the next step, and the number of pairs.
@@ -116,8 +138,9 @@ class Pieces:
         products, squares, pairs, done = 0.0, 0.0, 0, 0
         raw, moved = 0.0, 0.0
         seen = np.flatnonzero(self.weights)
-        for q, u in self.batches:
-            n, steps, _ = shape = (*u.shape[:2], self.model.nv)
+        for batch in self.batches:
+            q = batch.q
+            n, steps, _ = shape = (len(q), int(q.shape[1]) - 1, self.model.nv)
             left = r[done : done + math.prod(shape)].reshape(shape)[..., seen]
             done += math.prod(shape) + (n * len(seen) if len(r) > self.row_count else 0)
             products += float(np.sum(left[:, 1:] * left[:, :-1]))
@@ -131,26 +154,15 @@ class Pieces:
     def residuals(self, unknowns: Unknowns, x: Array) -> Array | None:
         """Return the residuals (m,), with those of the starts; None if a step fails."""
         parts, arrays = [], unknowns.arrays(x)
-        for begin, q, u, own in self._begun(x[len(unknowns.names) :]):
-            found = rollout(
-                self.model,
-                begin,
-                u,
-                self.options,
-                parameters=arrays,
-                threads=self.threads,
-                errors="mark",
-            )
-            if not found.ok.all():
+        for begin, batch, own in self._begun(x[len(unknowns.names) :]):
+            path = self.simulated.paths(begin, batch.v, batch.u, arrays)
+            if path is None:
                 return None
-            parts += [self._errors(found.q, q), own]
+            parts += [self._errors(path, batch), own]
         return np.concatenate(parts)
 
     def jacobian(self, unknowns: Unknowns, x: Array) -> tuple[Array, Array]:
         """Return the residuals (m,) and their derivatives (m, len(x)) with respect to the unknowns."""
-        more: dict[str, Any] = (
-            {} if self.kappa is None else {"derivative": "smoothed", "kappa": self.kappa}
-        )
         count, arrays = len(unknowns.names), unknowns.arrays(x)
         seen = np.flatnonzero(self.weights) if len(x) > count else np.zeros(0, np.intp)
         tangents = unknowns.directions(len(seen))
@@ -158,22 +170,14 @@ class Pieces:
             tangents["q"] = np.zeros((count + len(seen), 1, self.model.nv))
             tangents["q"][count + np.arange(len(seen)), 0, seen] = 1.0 / self.weights[seen]
         residuals, blocks, done = [], [], count
-        for begin, q, u, own in self._begun(x[count:]):
-            found = rollout_jvp(
-                self.model,
-                begin,
-                u,
-                self.options,
-                tangents=tangents,
-                parameters=arrays,
-                threads=self.threads,
-                **more,
-            )
-            residuals += [self._errors(found.q[0], q), own]
-            moved = (found.tangent[:, :, 1:] * self.weights).reshape(len(found.tangent), len(q), -1)
+        for begin, batch, own in self._begun(x[count:]):
+            path, moved = self.simulated.tangents(begin, batch.v, batch.u, arrays, tangents)
+            residuals += [self._errors(path, batch), own]
+            moved = moved[:, :, batch.stride :: batch.stride] * self.weights
+            moved = moved.reshape(len(moved), len(begin), -1)
             rows = np.zeros((moved[0].size, len(x)))
             rows[:, :count] = moved[:count].reshape(count, -1).T
-            for p, block in enumerate(np.split(rows, len(q)) if len(own) else ()):
+            for p, block in enumerate(np.split(rows, len(begin)) if len(own) else ()):
                 at = done + p * len(seen)
                 block[:, at : at + len(seen)] = moved[count:, p].T
             blocks += [rows, np.eye(len(x))[done : done + len(own)]]
