@@ -527,6 +527,32 @@ def test_squeezed_piles_obey_the_law_or_say_how_far_they_are(friction):
     assert solved >= 3
 
 
+def test_a_pushed_box_that_hovers_does_not_jam():
+    """A box that was set down 1e-8 m above the plane is pushed. A motion that jams, in which the finger carries the
+    box so that the plane does not, is nearly one of the law's; the box slides instead."""
+    model = qdsim.load(
+        '<mujoco><option gravity="0 0 -9.81"/><worldbody><geom type="plane" size="2 2 .1" friction="0.6"/>'
+        '<body pos="0 0 .05"><freejoint/><geom type="box" size=".1 .08 .05" mass="1" friction="0.6"/></body>'
+        '<body pos="-.15 .03 .05"><joint name="fx" type="slide" axis="1 0 0"/>'
+        '<joint name="fy" type="slide" axis="0 1 0"/><geom size=".03" mass=".2" friction="0.6"/></body></worldbody>'
+        '<actuator><position joint="fx" kp="300"/><position joint="fy" kp="300"/></actuator></mujoco>'
+    )
+    noise, solved = np.array([5e-4] * 3 + [2e-3] * 3 + [5e-4] * 2), 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        q = model.integrate(model.default_q, noise * rng.standard_normal(model.nv))
+        for x in (0.0175, 0.035, 0.0525):
+            try:
+                s = qdsim.step(model, q, np.array([x, 0.0]), Options(h=0.5, **LAW))
+            except qdsim.SolverError:
+                break
+            closing, outside, power = law_gaps(model, q, s, "cone")
+            force = 1.0 + s.contacts["force"].max(initial=0.0)
+            assert closing <= 2e-9 and outside <= 1e-8 * force and power <= 4e-9 * force
+            q, solved = s.q_next, solved + 1
+    assert solved >= 34
+
+
 @pytest.mark.parametrize("name", ["solved_without_law", "soften_coulomb_slow"])
 def test_steps_that_give_way_hold_the_law_or_say_so(name):
     """One whose constraints contradict each other by rounding, with a pair that is dropped again, and one whose slips
