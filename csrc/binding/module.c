@@ -82,6 +82,26 @@ static int types_make(PyObject *module, core_state *state) {
   return 0;
 }
 
+/* Adds the limits of the core, which Python checks earlier and with better messages. */
+static int limits_add(PyObject *module) {
+  const struct {
+    const char *name;
+    long value;
+  } all[] = {{"CONTACTS_PER_PAIR_MAX", QD_CONTACTS_PER_PAIR_MAX},
+             {"HFIELD_POINTS_MAX", QD_HFIELD_POINTS_MAX},
+             {"RAYS_MAX", QD_RAYS_MAX},
+             {"THREADS_MAX", QD_THREADS_MAX}};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    if (PyModule_AddIntConstant(module, all[i].name, all[i].value) < 0) {
+      return -1;
+    }
+  }
+  PyObject *largest = PyFloat_FromDouble(QD_OCP_LARGEST);
+  const int status = largest ? PyModule_AddObjectRef(module, "LARGEST", largest) : -1;
+  Py_XDECREF(largest);
+  return status;
+}
+
 static int constants_make(PyObject *module, core_state *state) {
   state->solver_error =
       PyErr_NewExceptionWithDoc("qdsim.SolverError", solver_error_doc, PyExc_RuntimeError, NULL);
@@ -92,6 +112,9 @@ static int constants_make(PyObject *module, core_state *state) {
   state->contact_descr = contact_descr_create();
   if (!state->contact_descr ||
       PyModule_AddObjectRef(module, "CONTACT_DTYPE", (PyObject *)state->contact_descr) < 0) {
+    return -1;
+  }
+  if (limits_add(module) < 0) {
     return -1;
   }
   if (names_add(module, "STATUS_NAMES", QD_LAW_NOT_MET + 1, status_name) < 0 ||

@@ -31,7 +31,7 @@ qd_step_options qd_step_options_default(void) {
 static int rays_fit(const qd_step_options *o, const qd_model *model) {
   const int least = model->planar ? 2 : 3;
   return o->friction_model == QD_CONE ||
-         (o->friction_model == QD_PYRAMID && o->ray_count <= RAYS_MAX && o->ray_count >= least);
+         (o->friction_model == QD_PYRAMID && o->ray_count <= QD_RAYS_MAX && o->ray_count >= least);
 }
 
 /* Each ray of a pyramid has its own force, so a compliant normal does not give a cone. */

@@ -20,7 +20,7 @@ typedef struct working_set {
   int forces_left_out;
   double *delta; /* (nv) scratch */
   screw *twist;  /* (nb + 1) scratch; the last one is padding */
-  double rays[2 * RAYS_MAX];
+  double rays[2 * QD_RAYS_MAX];
 } working_set;
 
 void working_set_lay_out(working_set *s, const qd_model *model, int contact_capacity, arena *a);

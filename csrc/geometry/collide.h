@@ -7,7 +7,7 @@
 
 #include "geometry/meshes/mesh.h"
 
-#define CONTACTS_PER_PAIR_MAX 8
+#define CONTACTS_PER_PAIR_MAX QD_CONTACTS_PER_PAIR_MAX
 
 /* Identifies the parts of the two shapes that are in contact. Contacts with the same value belong
  * to the same smooth branch. */

@@ -16,6 +16,11 @@ _Wrench = npt.ArrayLike | Mapping[str, npt.ArrayLike]  # (body_count, 6), or (6)
 _Mocap = npt.ArrayLike | Mapping[str, npt.ArrayLike]  # (mocap_count, 7), or (7) per body
 
 CONTACT_DTYPE: Final[np.dtype[np.void]]
+CONTACTS_PER_PAIR_MAX: Final[int]
+HFIELD_POINTS_MAX: Final[int]
+LARGEST: Final[float]  # the square of a larger number may overflow
+RAYS_MAX: Final[int]
+THREADS_MAX: Final[int]
 STATUS_NAMES: Final[tuple[str, ...]]
 ARGUMENT_NAMES: Final[tuple[str, ...]]
 DYNAMIC_DEFAULTS: Final[StepOptions]

@@ -19,7 +19,6 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
-    "LARGEST",
     "MOST_COUNT",
     "MOST_HELD",
     "MOST_INTEGER",
@@ -47,13 +46,10 @@ __all__ = [
 
 _Kind = TypeVar("_Kind")
 
-MOST_INTEGER = 2**31 - 1
+MOST_INTEGER = int(np.iinfo(np.int32).max)
 """The default upper limit of integers: the core's integers have 32 bits."""
 
-LARGEST = 1e100
-"""The largest number whose square is certain not to overflow (``QD_OCP_LARGEST`` of the core)."""
-
-MOST_SEED = 2**64 - 1
+MOST_SEED = int(np.iinfo(np.uint64).max)
 """The largest seed of a stream of random numbers."""
 
 MOST_COUNT = 2**24
@@ -65,7 +61,8 @@ MOST_TOLD = 12
 MOST_HELD = 2**22
 """The number of derivative entries that may be in memory at a time (32 MB)."""
 
-_MOST_NUMBERS = 2**33  # the largest size of one array: 64 GiB
+_MOST_NUMBERS = 2**33
+"""The largest size of one array, 64 GiB; without it, test_wrong_kinds.py ends in a MemoryError."""
 
 
 def number(

@@ -32,7 +32,7 @@ from qdsim.pressure.geometries import field_arrays
 
 IntArray = npt.NDArray[np.int64]
 
-DEFAULT_MARGIN = 0.1
+DEFAULT_MARGIN = _core.StepOptions().margin
 """Margin of ``Model.collide`` in m, as in ``qdsim.Options``."""
 
 

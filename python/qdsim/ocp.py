@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim import _core
-from qdsim._core import SolverInfo
-from qdsim.arguments import LARGEST, finite, flag, integer, number, real_array, reals
+from qdsim._core import LARGEST, SolverInfo
+from qdsim.arguments import finite, flag, integer, number, real_array, reals
 from qdsim.array_type import ROUNDING, Array
 
 __all__ = ["OcpSolution", "solve_ocp_qp"]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
-from qdsim._core import Linearization, SolverInfo, Step, StepOptions, linearize, step
+from qdsim._core import RAYS_MAX, Linearization, SolverInfo, Step, StepOptions, linearize, step
 from qdsim.arguments import fields, flag, former, integer, number, one_of
 
 __all__ = [
@@ -32,7 +32,6 @@ _SOFT_CONSTRAINTS: dict[bool | str, int] = {False: 0, True: 1, "mocap": 2}
 LAWS = {"convex": 0, "coulomb": 1}
 PATCH_FRICTIONS = {"polygons": 0, "ellipsoid": 1}
 PATCH_LAWS = {"disc": 0, "elastic": 1, "regularized": 2, "bristle": 3}
-_MOST_RAYS = 64  # RAYS_MAX of dynamics/friction.h
 
 RENAMED_OPTIONS = {"stop_after": "max_programs"}
 """New names of renamed fields, in both classes of options."""
@@ -164,7 +163,7 @@ class CommonOptions:
     def __post_init__(self) -> None:
         fields(self, number, "h", above=0)
         fields(self, one_of, "friction", allowed=tuple(FRICTION_MODELS))
-        fields(self, integer, "rays", least=2, most=_MOST_RAYS)
+        fields(self, integer, "rays", least=2, most=RAYS_MAX)
         fields(self, one_of, "law", allowed=tuple(LAWS))
         fields(self, integer, "max_programs", least=1, or_none=True)
         fields(self, number, "kappa", "contact_stiffness", above=0, or_none=True)

@@ -6,8 +6,7 @@
 #include "qdsim.h"
 
 #define MOTION_MAX 6 /* components of the relative motion at a contact */
-#define RAYS_MAX 64  /* of a pyramid */
-#define FRICTION_ROWS_MAX (RAYS_MAX + 6)
+#define FRICTION_ROWS_MAX (QD_RAYS_MAX + 6)
 
 /* normal w_0 + weight[0] w_component[0] + weight[1] w_component[1] */
 typedef struct friction_row {

@@ -252,7 +252,7 @@ typedef struct problem {
   tile_list list;  /* scratch: tiles of one contact or constraint */
   int *tile_place; /* (tiles) scratch: position of a tile in the list */
   int *tree_first, *tree_last; /* (tree_count) first and last column that the mass matrix couples */
-  double rays[2 * RAYS_MAX];
+  double rays[2 * QD_RAYS_MAX];
   int loads_are_known; /* 1: inertia, gravity, applied and epsilon belong to this step */
   /* for softened programs (recovery.c): compliance of each row, its violation, and scratch */
   double *recovery_compliance, *recovery_give, *recovery_held;          /* (row_count) */

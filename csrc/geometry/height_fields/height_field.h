@@ -10,9 +10,6 @@
 #include "geometry/collide.h"
 #include "qdsim.h"
 
-/* Limit on grid points: contact features number the parts of the grid. */
-enum { HEIGHT_FIELD_POINTS_MAX = 1 << 22 };
-
 struct height_field {
   int row_count, column_count; /* at least 2 */
   double half[2];

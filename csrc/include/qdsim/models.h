@@ -14,6 +14,12 @@ extern "C" {
 
 /* ---------------------------------------------------------------- model */
 
+/* Contacts of two geometries. */
+#define QD_CONTACTS_PER_PAIR_MAX 8
+
+/* Grid points: contact features number the parts of the grid. */
+#define QD_HFIELD_POINTS_MAX (1 << 22)
+
 typedef enum qd_joint_type { QD_HINGE = 0, QD_SLIDE = 1, QD_BALL = 2, QD_FREE = 3 } qd_joint_type;
 
 typedef enum qd_shape_type {
@@ -178,7 +184,8 @@ typedef struct qd_model_spec {
   int cloud_count;           /* rigid point clouds; any number of geometries may share one */
   const int32_t *cloud_point_count;   /* (cloud_count) points of each, at least one */
   const int32_t *cloud_contact_count; /* (cloud_count) largest number of contacts with one other
-                                         geometry, at the nearest points, 1 to 8 */
+                                         geometry, at the nearest points, 1 to
+                                         QD_CONTACTS_PER_PAIR_MAX */
   int cloud_point_total;
   const double *cloud_point; /* (cloud_point_total, 3) cloud after cloud, geometry frame */
 
@@ -186,7 +193,7 @@ typedef struct qd_model_spec {
                                  NULL: none */
   int hfield_count;           /* height fields; any number of geometries may share one */
   const int32_t *hfield_grid; /* (hfield_count, 2) rows (along y) and columns (along x), at least 2,
-                                 together at most 2^22 points */
+                                 together at most QD_HFIELD_POINTS_MAX points */
   const double *hfield_size;  /* (hfield_count, 3) half lengths of the grid along x and y; z of the
                                  solid's bottom, below all heights; geometry frame */
   int hfield_height_total;

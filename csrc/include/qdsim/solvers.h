@@ -370,7 +370,8 @@ qd_status qd_coulomb_solve(qd_coulomb_workspace *workspace, const qd_coulomb_opt
  * systems are Riccati recursions on the state (x_t, u_{t-1}). Columns of x that no A_t reads cost
  * nothing. */
 
-/* Larger numbers return QD_NOT_FINITE; larger bounds are ignored. */
+/* The square of a larger number may overflow. Larger numbers return QD_NOT_FINITE; larger bounds
+ * are ignored. */
 #define QD_OCP_LARGEST 1e100
 
 typedef struct qd_ocp_qp {

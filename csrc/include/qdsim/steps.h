@@ -144,6 +144,8 @@ typedef enum qd_patch_law {
                                 state; without derivatives */
 } qd_patch_law;
 
+#define QD_RAYS_MAX 64 /* of a friction pyramid */
+
 typedef struct qd_step_options {
   double h;                /* step, s, > 0 */
   int friction_model;      /* a qd_friction_model */
@@ -152,7 +154,8 @@ typedef struct qd_step_options {
                               per island and accept the best one for any law_residual. 0: an error
                               if law_residual exceeds ten times the tolerance times the size of the
                               smallest object in contact */
-  int ray_count;           /* pyramid: rays per contact, >= 3, or 2 for planar models */
+  int ray_count;           /* pyramid: rays per contact, 3 to QD_RAYS_MAX, or 2 for planar
+                              models */
   double kappa;            /* log-barrier weight, 1/J; infinity: the exact step */
   double epsilon;          /* mass factor, >= 0; used if mass_ratio is 0 */
   double mass_ratio;       /* > 0: epsilon per object from stiffness and mass (formulation 2) */

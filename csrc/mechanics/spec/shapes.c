@@ -68,9 +68,6 @@ static qd_status check_meshes(const qd_model_spec *s, const report *r) {
   return spec_finite(r, "mesh_vertex", s->mesh_vertex, s->mesh_vertex_total, 3);
 }
 
-/* Squares of larger lengths overflow. */
-#define POINT_MAX 1e100
-
 static qd_status check_clouds(const qd_model_spec *s, const report *r) {
   int points = 0;
   for (int i = 0; i < s->cloud_count; ++i) {
@@ -93,7 +90,7 @@ static qd_status check_clouds(const qd_model_spec *s, const report *r) {
   }
   TRY(spec_finite(r, "cloud_point", s->cloud_point, s->cloud_point_total, 3));
   for (int i = 0; i < 3 * s->cloud_point_total; ++i) {
-    if (fabs(s->cloud_point[i]) > POINT_MAX) {
+    if (fabs(s->cloud_point[i]) > QD_OCP_LARGEST) {
       return spec_fail(r, "cloud_point", i / 3, "too large");
     }
   }
@@ -103,7 +100,7 @@ static qd_status check_clouds(const qd_model_spec *s, const report *r) {
 static qd_status check_hfield(const qd_model_spec *s, int i, int heights, const report *r) {
   const int32_t *grid = s->hfield_grid + 2 * i;
   const double *size = s->hfield_size + 3 * i;
-  if (grid[0] < 2 || grid[1] < 2 || grid[0] > HEIGHT_FIELD_POINTS_MAX / grid[1]) {
+  if (grid[0] < 2 || grid[1] < 2 || grid[0] > QD_HFIELD_POINTS_MAX / grid[1]) {
     return spec_fail(r, "hfield_grid", i, "less than two rows or columns, or too many points");
   }
   if (grid[0] * grid[1] > s->hfield_height_total - heights) {
@@ -125,7 +122,7 @@ static qd_status check_hfields(const qd_model_spec *s, const report *r) {
   TRY(spec_finite(r, "hfield_size", s->hfield_size, s->hfield_count, 3));
   TRY(spec_finite(r, "hfield_height", s->hfield_height, s->hfield_height_total, 1));
   for (int i = 0; i < s->hfield_height_total; ++i) {
-    if (fabs(s->hfield_height[i]) > POINT_MAX) {
+    if (fabs(s->hfield_height[i]) > QD_OCP_LARGEST) {
       return spec_fail(r, "hfield_height", i, "too large");
     }
   }

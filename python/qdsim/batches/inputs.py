@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim import _core
-from qdsim._core import ARGUMENT_NAMES, PARAMETER_NAMES, STATUS_NAMES
+from qdsim._core import ARGUMENT_NAMES, PARAMETER_NAMES, STATUS_NAMES, THREADS_MAX
 from qdsim.arguments import integer, real_array, reals
 from qdsim.array_type import Array
 from qdsim.description.checks import QUATERNION_TOLERANCE
@@ -58,7 +58,6 @@ class Inputs(NamedTuple):
 
 _PARAMETER = {name: f"parameters[{name!r}]" for name in PARAMETER_NAMES}  # names in error messages
 _BAD_ARGUMENT = STATUS_NAMES.index("bad argument")
-_MOST_THREADS = 1024  # QD_THREADS_MAX of qdsim.h
 
 
 def check_model(model: object) -> None:
@@ -73,8 +72,8 @@ def check_errors(errors: object) -> None:
 
 def thread_count(threads: object) -> int:
     if threads is None:
-        return min(_cores(), _MOST_THREADS)
-    return integer("threads", threads, least=1, most=_MOST_THREADS, or_none=True)
+        return min(_cores(), THREADS_MAX)
+    return integer("threads", threads, least=1, most=THREADS_MAX, or_none=True)
 
 
 def _cores() -> int:

@@ -50,8 +50,8 @@ WarmStep = _core.Step | _core.DynamicStep | _core.Linearization
 WarmStart = Union[WarmStep, "BatchSteps"]
 """Starts of the steps of a batch."""
 
-# Names of the derivatives in the core: A and B are those with respect to the first two arguments.
-_DERIVATIVES = ("A", "B", *ARGUMENT_NAMES[2:])
+_DERIVATIVES = {name: {"q": "A", "u": "B"}.get(name, name) for name in ARGUMENT_NAMES}
+"""Names of the derivatives in the core, by argument."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -248,7 +248,7 @@ def linearize_batch(
     given = outputs(out, _wanted(model, lead, names), rows.values())
     fields = _run(model, options, lead, rows, given, threads, errors, contacts, names, warm_start)
     fields.update(given)
-    found = {name: fields.pop(field) for name, field in zip(ARGUMENT_NAMES, _DERIVATIVES)}
+    found = {name: fields.pop(field) for name, field in _DERIVATIVES.items()}
     return BatchLinearizations(
         **fields,
         A=found["q"],
@@ -284,7 +284,7 @@ def _wanted(
         wanted["derivative_exact"] = (lead, np.bool_)
         for name in wrt:
             shape = (*lead, nv, *argument_shape(model, name))
-            wanted[_DERIVATIVES[ARGUMENT_NAMES.index(name)]] = (shape, np.float64)
+            wanted[_DERIVATIVES[name]] = (shape, np.float64)
     return wanted
 
 
@@ -364,4 +364,4 @@ def _run(
         fields[name] = found[name].reshape(shape)
     if dynamic:
         fields["bristles"] = bristles_in(model, found, lead)
-    return fields if wrt is None else {**dict.fromkeys(_DERIVATIVES), **fields}
+    return fields if wrt is None else {**dict.fromkeys(_DERIVATIVES.values()), **fields}

@@ -7,10 +7,8 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
-from qdsim.arguments import LARGEST, number, reals
-
-CONTACTS_MAX = 8
-"""Contacts that a pair of geometries may have."""
+from qdsim._core import CONTACTS_PER_PAIR_MAX, LARGEST
+from qdsim.arguments import number, reals
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -44,9 +42,9 @@ class PointCloud:
         radius = number("point cloud: radius", radius, least=0)
         if isinstance(contacts, bool) or not isinstance(contacts, (int, np.integer)):
             raise TypeError(f"point cloud: contacts must be an integer, got {contacts!r}")
-        if not 1 <= contacts <= CONTACTS_MAX:
+        if not 1 <= contacts <= CONTACTS_PER_PAIR_MAX:
             raise ValueError(
-                f"point cloud: contacts must be 1 to {CONTACTS_MAX}, got {int(contacts)}"
+                f"point cloud: contacts must be 1 to {CONTACTS_PER_PAIR_MAX}, got {int(contacts)}"
             )
         set_now = object.__setattr__
         set_now(self, "points", checked_points("point cloud: points", self.points))

@@ -7,11 +7,9 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
-from qdsim.arguments import LARGEST, number, reals
+from qdsim._core import HFIELD_POINTS_MAX, LARGEST
+from qdsim.arguments import number, reals
 from qdsim.description import checks
-
-POINTS_MAX = 1 << 22
-"""Largest number of grid points, the same as in the C core."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -27,7 +25,7 @@ class HeightField:
     Attributes:
         heights: (rows, columns) z of the surface in the geometry's frame, m: rows along y, columns
             along x, beginning with the smallest x and y; at least 2 of each, together at most
-            ``POINTS_MAX``; copied, read-only.
+            2^22; copied, read-only.
         size: (2) half lengths of the grid along x and y, m; its centre is the frame's origin.
         base: distance of the bottom below the lowest height, m. A larger distance is safer, because
             an object below the bottom counts as outside.
@@ -49,8 +47,10 @@ class HeightField:
             raise ValueError(
                 f"{owner}: heights must have shape (rows, columns), 2 or more of each, got {heights.shape}"
             )
-        if heights.size > POINTS_MAX:
-            raise ValueError(f"{owner}: heights must be {POINTS_MAX} at most, got {heights.shape}")
+        if heights.size > HFIELD_POINTS_MAX:
+            raise ValueError(
+                f"{owner}: heights must be {HFIELD_POINTS_MAX} at most, got {heights.shape}"
+            )
         if not np.all(np.abs(heights) <= LARGEST):
             raise ValueError(f"{owner}: heights must be finite numbers up to {LARGEST:g} m")
         size = checks.vector(owner, "size", self.size, 2)
@@ -72,16 +72,17 @@ class HeightField:
         return float(np.linalg.norm((*self.size, high)))
 
     def triangles(
-        self, points: int = POINTS_MAX
+        self, points: int | None = None
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]:
         """Vertices (n, 3), m, and triangles (k, 3), anticlockwise seen from outside, of the surface
         and the sides.
 
         Args:
-            points: largest number of grid points along a side; larger grids are subsampled.
+            points: largest number of grid points along a side, to which larger grids are subsampled;
+                None: all.
         """
         rows, columns = (
-            np.unique(np.linspace(0, count - 1, min(count, points)).astype(int))
+            np.unique(np.linspace(0, count - 1, min(count, points or count)).astype(int))
             for count in self.heights.shape
         )
         x, y = (

@@ -20,9 +20,16 @@ from qdsim.formats.actuation import FileActuator
 from qdsim.formats.reading import JOINT_NAMES, Reading, scalar
 
 _TRANSMISSIONS = ("joint", "joint", "slidercrank", "tendon", "site", "body", "so3")  # mjtTrn
-_INTEGRATOR = 1
-_LINEAR = (_INTEGRATOR, 2, 3)  # filter, filterexact
-_DYNAMICS = {4: "muscle", 5: "DC motor", 6: "PID", 7: "user"}  # mjtDyn
+_DYNAMICS = (
+    "none",
+    "integrator",
+    "filter",
+    "filter",
+    "muscle",
+    "DC motor",
+    "PID",
+    "user",
+)  # mjtDyn
 
 
 def read_actuators(r: Reading) -> list[FileActuator]:
@@ -51,10 +58,11 @@ def _actuator(r: Reading, i: int) -> FileActuator:
     unknown = _unsupported(r, i)
     if unknown is not None:
         return replace(where, problem=unknown, force_range=force)
-    dynamics = int(m.actuator_dyntype[i])
-    if dynamics in _LINEAR:
-        integrates = dynamics == _INTEGRATOR
-        what = "integrator" if integrates else f"time constant {m.actuator_dynprm[i, 0]:g}"
+    dynamics = _dynamics(r, i)
+    if dynamics in ("integrator", "filter"):
+        what = (
+            dynamics if dynamics == "integrator" else f"time constant {m.actuator_dynprm[i, 0]:g}"
+        )
         r.ignored.append(f"actuator '{name}': {what}")
         r.refusals.differ("activations", r.ignored[-1])
     for what in ("armature", "delay"):
@@ -74,7 +82,7 @@ def _command_range(r: Reading, i: int, control: int) -> tuple[float, float] | No
     control, to which a filter's activation tends.
     """
     m, ranges = r.m, []
-    filters = int(m.actuator_dyntype[i]) in _LINEAR
+    filters = _dynamics(r, i) in ("integrator", "filter")
     by_activation = filters and "activations" in r.refusals.leave_out
     if bool(m.actuator_ctrllimited[control]) and not r.disabled("clampctrl") and not by_activation:
         ranges.append(m.actuator_ctrlrange[control])
@@ -193,6 +201,11 @@ def joint_force_ranges(r: Reading) -> dict[str, tuple[float, float]]:
     return found
 
 
+def _dynamics(r: Reading, i: int) -> str:
+    kind = int(r.m.actuator_dyntype[i])
+    return _DYNAMICS[kind] if kind < len(_DYNAMICS) else "of this kind"
+
+
 def _unsupported(r: Reading, i: int) -> str | None:
     """Return why a step cannot simulate the actuator, or None."""
     import mujoco
@@ -204,15 +217,14 @@ def _unsupported(r: Reading, i: int) -> str | None:
         return "muscles are not supported"
     if np.ravel(r.field("actuator_ctrlnum", np.ones(i + 1)))[i] != 1:
         return "actuators with several controls are not supported"
-    dynamics = int(m.actuator_dyntype[i])
-    if dynamics == _INTEGRATOR and "activations" not in r.refusals.leave_out:
+    dynamics = _dynamics(r, i)
+    if dynamics == "integrator" and "activations" not in r.refusals.leave_out:
         return (
             "activation dynamics (integrator) are not supported (with leave_out='activations', its "
             "command is its activation)"
         )
-    if dynamics not in (0, *_LINEAR):
-        kind = _DYNAMICS.get(dynamics, "of this kind")
-        return f"activation dynamics ({kind}) are not supported"
+    if dynamics not in ("none", "integrator", "filter"):
+        return f"activation dynamics ({dynamics}) are not supported"
     if int(m.actuator_gaintype[i]) not in (0, 1) or int(m.actuator_biastype[i]) not in (0, 1):
         return "its gain or bias is neither fixed nor affine"
     if int(m.actuator_biastype[i]) == 1 and m.actuator_biasprm[i, 1] > 0.0:

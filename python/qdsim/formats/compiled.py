@@ -37,8 +37,6 @@ from qdsim.formats.refusals import Kind, Refusals
 from qdsim.formats.sensors import read_sensors
 from qdsim.formats.tendons import read_tendons
 
-_DIAGEXACT = 32  # of mjtEnableBit
-
 
 @dataclass(frozen=True)
 class Wishes:
@@ -171,7 +169,7 @@ class _Reader(Reading):
                 integrator == "Euler" and undamped and bool(np.any(self.m.dof_damping)),
                 "flag eulerdamp, of the integrator 'Euler'",
             ),
-            (option.enableflags & _DIAGEXACT, "flag diagexact"),
+            (self.enabled("diagexact"), "flag diagexact"),
         ):
             if is_on:
                 self.refusals.differ("solver", text)

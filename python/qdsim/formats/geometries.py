@@ -104,7 +104,7 @@ class Geometries:
     def _solver(self, kind: str, index: int) -> dict[str, Any]:
         """Return the solver parameters of a geometry or pair; MuJoCo's override option replaces them."""
         m = self.r.m
-        if self.r.overridden:
+        if self.r.enabled("override"):
             found: dict[str, Any] = {"solref": m.opt.o_solref, "solimp": m.opt.o_solimp}
         else:
             fields = ("solref", "solimp") + (("solreffriction",) if kind == "pair" else ())
@@ -137,7 +137,7 @@ class Geometries:
         """Return frictions and margin; MuJoCo's override option or a URDF's friction replaces those of the geometry."""
         m, given = self.r.m, self._frictions[g]
         friction, margin = m.geom_friction[g], float(m.geom_margin[g])
-        if self.r.overridden:
+        if self.r.enabled("override"):
             friction, margin = np.asarray(m.opt.o_friction)[[0, 2, 3]], 0.5 * m.opt.o_margin
             if len(set(m.opt.o_friction[:2])) > 1 or len(set(m.opt.o_friction[3:])) > 1:
                 self.r.refusals.error("option o_friction: friction must be isotropic")
@@ -202,8 +202,8 @@ class Geometries:
                 raise ValueError(f"{owner}: adhesion is not supported")
             if m.pair_gap[p]:
                 self.r.ignored.append(f"{owner}: gap {m.pair_gap[p]:g}")
-            friction = m.opt.o_friction if self.r.overridden else m.pair_friction[p]
-            margin = m.opt.o_margin if self.r.overridden else m.pair_margin[p]
+            friction = m.opt.o_friction if self.r.enabled("override") else m.pair_friction[p]
+            margin = m.opt.o_margin if self.r.enabled("override") else m.pair_margin[p]
             solver = self._solver("pair", p)
             pair = Pair(a, b, int(m.pair_dim[p]), friction, float(margin), **solver)
             known = pairs.setdefault(frozenset((a, b)), pair)

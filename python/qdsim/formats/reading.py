@@ -111,12 +111,12 @@ class Reading:
         mask = sum(int(bits.get(f"mjDSBL_{name.upper()}", 0)) for name in names)
         return bool(int(self.m.opt.disableflags) & mask)
 
-    @property
-    def overridden(self) -> bool:
-        """Whether the file overrides margin and friction of all contacts."""
+    def enabled(self, what: str) -> bool:
+        """Return whether an option of the file enables ``what``; older versions of MuJoCo lack some."""
         import mujoco
 
-        return bool(int(self.m.opt.enableflags) & int(mujoco.mjtEnableBit.mjENBL_OVERRIDE))
+        bit = mujoco.mjtEnableBit.__members__.get(f"mjENBL_{what.upper()}", 0)
+        return bool(int(self.m.opt.enableflags) & int(bit))
 
     def contact_solver(self) -> ContactSolver:
         opt = self.m.opt

@@ -15,7 +15,7 @@ JOINT, JOINT_IN_PARENT, TENDON, SITE = (
     int(getattr(mujoco.mjtTrn, f"mjTRN_{name}"))
     for name in ("JOINT", "JOINTINPARENT", "TENDON", "SITE")
 )
-EULER, IMPLICITFAST, DISCRETE = 0, 3, 4
+EULER, IMPLICITFAST, DISCRETE = map(INTEGRATORS.index, ("Euler", "implicitfast", "discrete"))
 DUAL = int(mujoco.mjtSolver.mjSOL_PGS)
 FREE, BALL = int(mujoco.mjtJoint.mjJNT_FREE), int(mujoco.mjtJoint.mjJNT_BALL)
 ENABLED = {16: "sleep", 32: "diagexact", 64: "ipc"}
