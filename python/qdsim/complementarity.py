@@ -16,7 +16,16 @@ import numpy.typing as npt
 
 from qdsim import _core
 from qdsim._core import SolverError
-from qdsim.arguments import MOST_INTEGER, finite, integer, number, one_of, real_array, reals
+from qdsim.arguments import (
+    MOST_HELD,
+    MOST_INTEGER,
+    finite,
+    integer,
+    number,
+    one_of,
+    real_array,
+    reals,
+)
 from qdsim.array_type import ROUNDING, Array
 
 __all__ = [
@@ -32,7 +41,6 @@ __all__ = [
 ]
 
 _MOST_LCP = 2**14
-_MOST_PROOF = 2000  # largest number of contacts for which a proof of infeasibility is sought
 
 
 @dataclass(frozen=True, slots=True)
@@ -503,7 +511,7 @@ def _proof(
     Then u · w = q · u < 0 for all forces, which contradicts w_n >= 0.
     """
     normal = np.concatenate([[0], np.cumsum(rows)[:-1]])
-    if normal.size > _MOST_PROOF:
+    if normal.size**2 > MOST_HELD:  # of the dense matrix below
         return None
     place = np.full(q.size, -1)
     place[normal] = np.arange(normal.size)

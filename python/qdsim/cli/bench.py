@@ -35,9 +35,6 @@ __all__ = ["add_arguments", "run"]
 Contender = tuple[Callable[[], None], Callable[[], object]]
 """A preparation before each block of calls, which is not timed, and the call."""
 
-_BLOCK = 20
-"""Number of calls between two readings of the clock."""
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``qdsim bench``."""
@@ -149,9 +146,8 @@ def _medians(contenders: Sequence[Contender], seconds: float) -> tuple[list[floa
             for (prepare, call), times in zip(contenders, taken):
                 prepare()
                 begin = time.perf_counter()
-                for _ in range(_BLOCK):
-                    call()
-                times.append((time.perf_counter() - begin) / _BLOCK)
+                call()
+                times.append(time.perf_counter() - begin)
     except KeyboardInterrupt:
         interrupted = True
     return [float(np.median(times)) for times in taken] if all(taken) else [], interrupted

@@ -17,8 +17,6 @@ from qdsim.showing import window
 
 __all__ = ["Camera", "Window"]
 
-_INCHES, _DPI = 4.8, 100
-
 
 class Camera:
     """A fixed camera on a task's start, its goal and its box.
@@ -33,13 +31,14 @@ class Camera:
     def __init__(self, task: Task) -> None:
         from qdsim.planning.drawing.planar import new_figure
         from qdsim.planning.drawing.scenes import scene_of
+        from qdsim.planning.drawing.style import STYLE
 
         seen = _everywhere(task)
         self._scene = scene_of(task.model, task.object, seen, task.goal, backend="matplotlib")
         low, high = self._scene.window(seen)
         room = 0.06 * float((high - low).max())  # for the turning object
         self._window = low - room, high + room
-        self._figure = new_figure(_INCHES, _INCHES, dpi=_DPI)
+        self._figure = new_figure(STYLE.panel, STYLE.panel, dpi=100)
         self._axes = self._figure.add_axes((0.0, 0.0, 1.0, 1.0))
 
     def picture(self, q: Array, goal: Array) -> Any:

@@ -26,10 +26,6 @@ __all__ = ["Points", "Sampler", "points_of"]
 
 Flags = npt.NDArray[np.bool_]
 
-# Numbers held per point. The samples of a point are always divided in the same way, so results do
-# not depend on the number of points.
-_HELD_OF_POINT = 1 << 19
-
 
 @dataclass(frozen=True)
 class Points:
@@ -149,9 +145,12 @@ class Sampler:
 
     @property
     def _cut(self) -> int:
-        """Number of samples of a point that are computed at a time."""
+        """Number of samples of a point that are computed at a time.
+
+        It does not depend on the number of points, and neither do the results. Eight points are in memory.
+        """
         block = self.design.block
-        return min(self.design.samples, max(1, _HELD_OF_POINT // (self._width * block)) * block)
+        return min(self.design.samples, max(1, MOST_HELD // (8 * self._width * block)) * block)
 
     def _check_columns(self) -> None:
         zeroth = self._columns[self._share > 0.0]

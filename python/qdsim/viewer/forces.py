@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from qdsim.planning.drawing.style import STYLE
 from qdsim.step import Step
-from qdsim.viewer.surfaces import AROUND
 
 __all__ = ["Forces", "cone_lines", "forces_of"]
 
@@ -121,7 +120,7 @@ def cone_lines(forces: Forces, length: float) -> Array:
     first = np.cross(normal, helper)
     first /= np.linalg.norm(first, axis=1, keepdims=True)
     second = np.cross(normal, first)
-    angle = np.linspace(0.0, 2.0 * np.pi, AROUND // 4, endpoint=False)
+    angle = np.linspace(0.0, 2.0 * np.pi, STYLE.around // 4, endpoint=False)
     around = (
         np.cos(angle)[None, :, None] * first[:, None]
         + np.sin(angle)[None, :, None] * second[:, None]

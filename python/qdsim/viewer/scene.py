@@ -31,9 +31,6 @@ Array = npt.NDArray[np.float64]
 _SMOOTHED = "#1E6FB8"
 """Colour of the forces of a smoothed step, which act at a distance."""
 
-_SHADE = 0.8
-"""Brightness of the darker shade of objects with two shades."""
-
 LAYERS = ("forces", "cones", "goal", "tree", "ground")
 """Layers that a page can hide."""
 
@@ -159,7 +156,7 @@ class Scene:
                 f"{name}/{tone}" if tone else name,
                 surface.vertices.astype(np.float32),
                 surface.faces[tones == tone],
-                color=toned([(_SHADE if tone else 1.0) * c for c in colour], LIGHT),
+                color=toned([(STYLE.shade if tone else 1.0) * c for c in colour], LIGHT),
                 opacity=see_through,
                 flat_shading=surface.flat,
                 side="double",

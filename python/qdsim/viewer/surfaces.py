@@ -11,14 +11,12 @@ import numpy.typing as npt
 
 from qdsim.description import Geom
 from qdsim.model import Model
+from qdsim.planning.drawing.style import STYLE
 from qdsim.viewer.needs import need
 
-__all__ = ["AROUND", "Surface", "bar", "disc", "flat_bar", "surface_of", "thinned"]
+__all__ = ["Surface", "bar", "disc", "flat_bar", "surface_of", "thinned"]
 
 Array = npt.NDArray[np.float64]
-
-AROUND = 48
-"""Number of corners of a circle."""
 
 _SHARP = math.radians(25.0)
 """An edge of a mesh is drawn if its faces meet at more than this angle."""
@@ -62,14 +60,16 @@ def surface_of(model: Model, geom: Geom, size: Array, reach: float) -> Surface:
     if geom.type == "box":
         return _of(creation.box(2.0 * size), _box_edges(size), flat=True)
     if geom.type == "capsule":
-        made = creation.capsule(2.0 * size[1], size[0], count=(AROUND // 2, AROUND // 2))
+        made = creation.capsule(
+            2.0 * size[1], size[0], count=(STYLE.around // 2, STYLE.around // 2)
+        )
         return _of(made, _capsule_lines(size[0], size[1]), flat=False)
     if geom.type == "cylinder":
-        made = creation.cylinder(size[0], 2.0 * size[1], sections=AROUND)
+        made = creation.cylinder(size[0], 2.0 * size[1], sections=STYLE.around)
         return _of(made, _cylinder_lines(size[0], size[1]), flat=True)
     radii = np.full(3, size[0]) if geom.type == "sphere" else size
     # Rings and meridians lie along the axes, where the shades meet.
-    ball = creation.uv_sphere(1.0, count=(25, AROUND))
+    ball = creation.uv_sphere(1.0, count=(25, STYLE.around))
     circles = np.concatenate([_circle(axis) for axis in range(3)])
     return Surface(ball.vertices * radii, _faces(ball), circles * radii, False)
 
@@ -87,7 +87,7 @@ def bar(start: Array, end: Array, radius: float) -> Surface:
 
 def disc(centre: Array, radius: float, half: float, normal: Array) -> Surface:
     """Return a disc of thickness 2 ``half``, with a spoke and a rim that show its rotation."""
-    made = need("trimesh").creation.cylinder(radius, 2.0 * half, sections=2 * AROUND)
+    made = need("trimesh").creation.cylinder(radius, 2.0 * half, sections=2 * STYLE.around)
     turn = _frame(normal)
     top = np.array([0.0, 0.0, half])
     rim = _circle(2) * [radius, radius, 0.0] + top
@@ -101,7 +101,7 @@ def flat_bar(start: Array, end: Array, radius: float, half: float, normal: Array
     along = end - start
     side = np.cross(normal, along / np.linalg.norm(along))
     forward = np.cross(side, normal)
-    angle = np.linspace(-0.5 * math.pi, 0.5 * math.pi, AROUND // 2 + 1)[:, None]
+    angle = np.linspace(-0.5 * math.pi, 0.5 * math.pi, STYLE.around // 2 + 1)[:, None]
     cap = radius * (np.cos(angle) * forward + np.sin(angle) * side)
     outline = np.concatenate([end + cap, start - cap])
     n = len(outline)
@@ -164,8 +164,8 @@ def _mesh(model: Model, geom: Geom) -> Surface:
 
 def _circle(axis: int, height: float = 0.0) -> Array:
     """Return the unit circle about an axis, at a height along it, as segments."""
-    angle = np.linspace(0.0, 2.0 * math.pi, AROUND + 1)
-    points = np.empty((AROUND + 1, 3))
+    angle = np.linspace(0.0, 2.0 * math.pi, STYLE.around + 1)
+    points = np.empty((STYLE.around + 1, 3))
     points[:, axis] = height
     points[:, (axis + 1) % 3] = np.cos(angle)
     points[:, (axis + 2) % 3] = np.sin(angle)

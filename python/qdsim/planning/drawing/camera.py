@@ -16,9 +16,9 @@ __all__ = ["best_direction", "direction", "directions"]
 _SEEN = 30
 """Number of faces of the object that are tested, each at four points."""
 
-_OBJECT, _ROBOT, _MOTION, _TILT = 2.0, 1.0, 0.4, 0.1
-"""Weights of seeing all of the object, all of the robot and all of the object's motion, relative to
-all of the goal (1); and the penalty for 60 degrees of deviation from the usual elevation."""
+_OBJECT, _MOTION, _TILT = 2.0, 0.4, 0.1
+"""Weights of seeing all of the object and all of its motion, relative to all of the goal and all of the
+robot (1); and the penalty for 60 degrees of deviation from the usual elevation."""
 
 Poses = Sequence[tuple[Array, Array]]
 
@@ -58,7 +58,7 @@ def best_direction(
         share = _OBJECT * _object_seen(thing, pose, [*robot, *thing], robot, pose, towards)
         if goal is not None:
             share = share + _object_seen(thing, goal, robot, [], pose, towards)
-        worth = worth + (share + _ROBOT * _robot_seen(robot, thing, pose, towards)) / len(poses)
+        worth = worth + (share + _robot_seen(robot, thing, pose, towards)) / len(poses)
     path = [_sides(thing, pose) for pose in [*poses, *([] if goal is None else [goal])]]
     return candidates[int(np.argmax(worth + _MOTION * _motion_seen(path, towards)))]
 

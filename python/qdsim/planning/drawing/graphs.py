@@ -10,20 +10,13 @@ import numpy as np
 from qdsim.arguments import instance
 from qdsim.array_type import Array
 from qdsim.planning.drawing.planar import need, new_figure, save_figure
-from qdsim.planning.drawing.style import INK, LIMBS, OBJECT_DARK, PAPER, QUIET
+from qdsim.planning.drawing.style import INK, LIMBS, OBJECT_DARK, PAPER, QUIET, STYLE
 from qdsim.planning.roadmap.roadmap import Roadmap
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["draw_roadmap"]
-
-_SIZE = 5.0
-"""Size of a panel, inches."""
-_SAMPLES = 25
-"""Number of points of a drawn edge."""
-_NEEDLE = 0.06
-"""Length of a needle relative to the largest distance between nodes."""
 
 
 def draw_roadmap(roadmap: Roadmap, path: str | os.PathLike[str] | None = None) -> Figure:
@@ -56,7 +49,7 @@ def draw_roadmap(roadmap: Roadmap, path: str | os.PathLike[str] | None = None) -
     spread = float(np.ptp(nodes[:, ~turns], axis=0).max(initial=0.0))
     if not panels or spread > made.task.position_tolerance:
         panels.insert(0, (~turns, "place, m"))
-    figure = new_figure(_SIZE * len(panels), _SIZE)
+    figure = new_figure(STYLE.panel * len(panels), STYLE.panel)
     for index, (columns, title) in enumerate(panels):
         axes = _axes(figure, len(panels), index, int(columns.sum()))
         if columns is turns and columns.sum() == 3:
@@ -65,7 +58,7 @@ def draw_roadmap(roadmap: Roadmap, path: str | os.PathLike[str] | None = None) -
             _line(axes, way[:, columns], float(success))
         _points(axes, nodes[:, columns])
         if needles:
-            length = _NEEDLE * (spread or 1.0)
+            length = 0.5 * (spread or 1.0) / np.sqrt(len(nodes))  # half of their mean distance
             for (x, y), angle in zip(nodes[:, columns], nodes[:, turns][:, 0]):
                 tip = x + length * np.cos(angle), y + length * np.sin(angle)
                 axes.plot((x, tip[0]), (y, tip[1]), color=OBJECT_DARK, linewidth=1.5)
@@ -81,10 +74,11 @@ def _displacements(roadmap: Roadmap, q: Array) -> Array:
 
 
 def _way(roadmap: Roadmap, source: int, target: int) -> Array:
-    """Return displacements ``(_SAMPLES, size)`` along the shortest path from node to node."""
+    """Return displacements ``(points, size)`` along the shortest path from node to node."""
     task, begin, end = roadmap.task, roadmap.nodes[source], roadmap.nodes[target]
     whole = np.asarray(task.space.difference(end[:, None], begin[:, None]))[:, 0]
-    poses = [task.with_object(begin, share * whole) for share in np.linspace(0.0, 1.0, _SAMPLES)]
+    shares = np.linspace(0.0, 1.0, STYLE.around)
+    poses = [task.with_object(begin, share * whole) for share in shares]
     return _displacements(roadmap, np.array(poses))
 
 

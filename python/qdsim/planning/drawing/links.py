@@ -17,9 +17,6 @@ from qdsim.planning.drawing.style import STYLE
 
 __all__ = ["Link", "links_of"]
 
-_ROD = 0.04
-"""Radius of rods relative to the length of the longest one."""
-
 
 @dataclass(frozen=True, eq=False)
 class Link:
@@ -86,7 +83,7 @@ def _bars(
 def _rods(children: Mapping[int, Sequence[Array]]) -> list[Link]:
     """Make rods from each body's frame to those of its children."""
     lengths = [float(np.linalg.norm(pos)) for ends in children.values() for pos in ends]
-    radius = _ROD * max(lengths, default=0.0)
+    radius = STYLE.rod * max(lengths, default=0.0)
     return [
         Link(b, np.zeros(3), pos, radius)
         for b, ends in children.items()

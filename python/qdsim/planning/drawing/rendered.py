@@ -29,7 +29,7 @@ _GROUPS = {"world": 0, "object": 1, "robot": 2}
 """Groups of geometries by the kind of their bodies."""
 
 _LIGHT = np.array([-0.2, 0.2, -1.0])
-_ROUND, _SHADE = ("sphere", "capsule", "cylinder", "ellipsoid"), 0.75
+_ROUND = ("sphere", "capsule", "cylinder", "ellipsoid")
 """Round objects with a colour of their own get a second, darker colour, so that rotations are visible."""
 
 
@@ -321,7 +321,7 @@ def _add(
         added.meshname = surface
     own = says_colour(geom)
     if kind == "object" and (not own or geom.type in _ROUND):
-        own_colours = (rgba[:3], [_SHADE * c for c in rgba[:3]])
+        own_colours = (rgba[:3], [STYLE.shade * c for c in rgba[:3]])
         colours = own_colours if own else (channels(OBJECT), channels(OBJECT_DARK))
         added.material = _two_colours(spec, mujoco, *colours)
         added.rgba = [1.0, 1.0, 1.0, alpha if own else 1.0]

@@ -29,6 +29,10 @@ class _Style:
         arrow: length of a typical force, relative to the size of the scene.
         faint: forces below this share of the largest force are not drawn.
         apart: relative difference in size between two things that are drawn at the same place.
+        rod: radius of the rods of a robot without shapes, relative to the longest one.
+        shade: brightness of the darker shade of things with two shades, which show rotations.
+        around: number of corners of a circle, and of points of a curve.
+        panel: width of a picture or panel of its own size, inches.
     """
 
     ghost: float = 0.3
@@ -39,6 +43,10 @@ class _Style:
     arrow: float = 0.2
     faint: float = 0.02
     apart: float = 0.03
+    rod: float = 0.04
+    shade: float = 0.75
+    around: int = 48
+    panel: float = 4.8
 
     def force(self, size: float, typical: float) -> float:
         """Return an arrow's length relative to that of a typical force: the root of the ratio of
