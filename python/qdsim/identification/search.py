@@ -23,8 +23,8 @@ _DAMPING = 1e-3
 _LEFT = 1e-3
 """Limit for convergence: the decrease of the squared residuals that the linear model still
 predicts, divided by the residual variance. It corresponds to a thirtieth of a standard error."""
-_SECANT = 1e-4
-"""Relative change of an unknown for difference quotients."""
+_SECANT = np.cbrt(ROUNDING)
+"""Relative change of an unknown for central difference quotients, where rounding and curvature err alike."""
 _PROBES = (0.25, 0.5, 2.0, 4.0)
 """Multiples of the initial unknowns from which further searches may start."""
 

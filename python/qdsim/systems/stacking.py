@@ -21,20 +21,18 @@ __all__ = ["stacking_motion"]
 POINT = np.array([0.0, 0.0, 0.15])
 """Point of link 7 that the way-points place, m."""
 
-_LOW, _HIGH, _STACK, _AWAY = 0.10, 0.395, 0.325, 0.475
 # (point in the world, m; yaw of the gripper that points down, rad; fingers, m; seconds to the next)
 WAY_POINTS: tuple[tuple[tuple[float, float, float], float, float, float], ...] = (
-    ((0.555, 0.0, _LOW), 0.0, 0.05, 2.0),
-    ((0.555, 0.0, _LOW), 0.0, 0.02, 4.0),
-    ((0.555, 0.0, _HIGH), 0.0, 0.02, 4.0),
-    ((0.69, 0.0, _HIGH), math.pi / 2, 0.02, 2.0),
-    ((0.69, 0.0, _STACK), math.pi / 2, 0.02, 2.0),
-    ((0.69, 0.0, _STACK), math.pi / 2, 0.05, 2.0),
-    ((0.69, 0.0, _AWAY), math.pi / 2, 0.05, 4.0),
-    ((0.555, 0.0, _AWAY), 0.0, 0.05, 0.0),
+    ((0.555, 0.0, 0.10), 0.0, 0.05, 2.0),
+    ((0.555, 0.0, 0.10), 0.0, 0.02, 4.0),
+    ((0.555, 0.0, 0.395), 0.0, 0.02, 4.0),
+    ((0.69, 0.0, 0.395), math.pi / 2, 0.02, 2.0),
+    ((0.69, 0.0, 0.325), math.pi / 2, 0.02, 2.0),
+    ((0.69, 0.0, 0.325), math.pi / 2, 0.05, 2.0),
+    ((0.69, 0.0, 0.475), math.pi / 2, 0.05, 4.0),
+    ((0.555, 0.0, 0.475), 0.0, 0.05, 0.0),
 )
 KNOTS = 10
-FIRST_GUESS = (0.0, 0.0, 0.0, -1.75, 0.0, 1.0, 0.0)
 
 
 def stacking_motion(model: Model, h: float) -> Array:
@@ -42,7 +40,7 @@ def stacking_motion(model: Model, h: float) -> Array:
 
     The step that ends at time ``t`` has the command of ``t``.
     """
-    arm = np.array(FIRST_GUESS)
+    arm = np.array(model.keyframes["start"].q[:7])
     count = round(sum(point[3] for point in WAY_POINTS) / h)
     times = np.arange(1, count + 1) * h
     commands = np.zeros((count, 9))

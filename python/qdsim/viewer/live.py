@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim._core import SolverError
-from qdsim.model import Model
+from qdsim.model import DEFAULT_MARGIN, Model
 from qdsim.planning.task.robot import GRAVITY, command_range
 from qdsim.step import Options, Step, step
 
@@ -24,9 +24,9 @@ Array = npt.NDArray[np.float64]
 _PERIOD = 1.0 / 30.0
 """Time between frames, s."""
 
-_WEIGHTS, _FAR = 5.0, 0.2
-"""A drag pulls with at most this many weights of the object, if its target is this far away (m) or farther; nearer
-targets pull in proportion to the distance."""
+_WEIGHTS = 5.0
+"""A drag pulls with at most this many weights of the object, if the way to its target is at least as long as the margin
+of contacts; shorter ways pull in proportion to their length."""
 
 _SHARE = 0.5
 """Largest share of the way to its target that a point moves in one step; light objects would overshoot otherwise."""
@@ -130,7 +130,7 @@ class Live:
         left = pull.target - at - drift
         way = left - (1.0 - _SHARE) * (pull.target - at)
         reach, far = float(np.linalg.norm(way)), float(np.linalg.norm(left))
-        most = _WEIGHTS * GRAVITY * max(body.mass, 1e-6) / max(reach, _SHARE * _FAR) * way
+        most = _WEIGHTS * GRAVITY * max(body.mass, 1e-6) / max(reach, DEFAULT_MARGIN) * way
         low, high, share = 0.0, 1.0, 1.0
         for _ in range(_HALVINGS):
             taken, moved = stepped(share * most)

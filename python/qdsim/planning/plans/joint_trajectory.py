@@ -21,16 +21,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qdsim.arguments import number, path_of, reals, spread
-from qdsim.array_type import ROUNDING, Array
+from qdsim.array_type import ROUNDING, SAME, Array
 from qdsim.planning.motion.time_law import shares, time_law
 
 __all__ = ["JointTrajectory", "corners", "timed"]
 
-_ROUNDING = 1e-5
-"""Relative excess over limits that is accepted, because rounding of positions and times changes
-accelerations over short pieces."""
 _BRIEF = 1e-2
-"""Stretches at full speed shorter than this share of their piece are omitted, for the same reason."""
+"""Stretches at full speed shorter than this share of their piece are omitted, because rounding of positions and times
+changes accelerations over short pieces."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -134,7 +132,7 @@ class JointTrajectory:
         limits = limits_of(what, limit, len(self.joint_names))
         excess = values / limits
         k, j = np.unravel_index(int(excess.argmax()), excess.shape)
-        if excess[k, j] > 1.0 + _ROUNDING:
+        if excess[k, j] > 1.0 + SAME:
             raise ValueError(
                 f"{what}: joint {self.joint_names[j]!r} needs {values[k, j]:.3g} after {self.times[k]:.3g} s, "
                 f"its limit is {limits[j]:.3g}"
