@@ -101,9 +101,8 @@ static void lay_out_sensitivity(sensitivity_work *s, const extents *of, arena *a
   ARENA_DOUBLES(a, 4 * of->slots, &s->row4, &s->work_row4, &s->moved4, &s->dual4);
 }
 
-/* Memory that stages share, for the caller's programs and their rigid ones. */
-static void lay_out_stages(qd_cone_workspace *w, const conic_size *asked, const extents *of,
-                           arena *a) {
+/* Memory that stages share. */
+static void lay_out_stages(qd_cone_workspace *w, const extents *of, arena *a) {
   const size_t mark = arena_mark(a);
   size_t farthest = mark;
   lay_out_cuts(&w->cuts, &w->capacity, of, a);
@@ -116,9 +115,6 @@ static void lay_out_stages(qd_cone_workspace *w, const conic_size *asked, const 
                 &w->certificate.far);
   arena_release(a, mark, &farthest);
   lay_out_sensitivity(&w->sensitivity, of, a);
-  if (asked->compliant + asked->intervals > 0) {
-    compliance_lay_out_four(&w->soft, asked, a);
-  }
   arena_release(a, mark, &farthest);
   w->stages.begin = a->base ? a->base + mark : NULL;
   w->stages.bytes = farthest - mark;
@@ -168,7 +164,7 @@ static void lay_out(qd_cone_workspace *w, const conic_size *asked, arena *a) {
   lay_out_cones(w, &of, a);
   lay_out_vectors(w, &of, a);
   lay_out_structure(&w->structure, size, &of, a);
-  lay_out_stages(w, asked, &of, a);
+  lay_out_stages(w, &of, a);
   if (asked->compliant + asked->intervals > 0) {
     compliance_lay_out(&w->soft, asked, a);
     ends_lay_out(&w->ends, slots, of.columns, a);

@@ -260,9 +260,11 @@ typedef qd_status (*rigid_solver)(qd_cone_workspace *workspace, const qd_cone_op
 qd_status conic_solve_compliant(qd_cone_workspace *workspace, const qd_cone_options *options,
                                 const conic_program *source, const conic_answer *out,
                                 qd_cone_info *info, rigid_solver solve);
-/* conic_sensitivity_solve and conic_find_free_direction for the rigid program. */
-void conic_perturb(qd_cone_workspace *workspace, const conic_change *change);
-int conic_find_rigid_direction(qd_cone_workspace *workspace, const qd_cone_info *info, double *out);
+/* Number of the caller's variables, the first of the loaded program. */
+static inline int conic_caller_columns(const qd_cone_workspace *workspace) {
+  return compliance_is_written(&workspace->soft) ? workspace->soft.variables
+                                                 : workspace->program.variable_count;
+}
 
 static inline const cone_group *first_group(const qd_cone_workspace *workspace) {
   return workspace->product.groups;

@@ -59,12 +59,6 @@ typedef struct compliance_limits {
   double *compliance, *lower, *upper;
 } compliance_limits;
 
-/* Four right-hand sides of a sensitivity, over columns, rows and equalities of the rigid
- * program. */
-typedef struct compliance_four {
-  double *x, *stationarity, *slack, *dual, *equality, *dual_equality;
-} compliance_four;
-
 typedef struct compliant_program {
   conic_size room; /* capacity for the caller's programs */
   int used;        /* 1: the last program was solved this way */
@@ -73,6 +67,8 @@ typedef struct compliant_program {
   int variables, rows, equalities;
   compliant_row *row; /* (rows) */
   int *spring_eq;     /* (equalities) variables, -1: none */
+  int *row_from;      /* (rows of the rigid program) the caller's row, -1: that of a slip */
+  int *equality_from; /* (its equalities) likewise; the caller's equalities follow its rows */
   int first_interval; /* row */
   int plain;          /* number of first rows that are known to be rigid and unchanged */
   int any_between;    /* 1: some rows that are not intervals follow an interval or are compliant */
@@ -84,7 +80,6 @@ typedef struct compliant_program {
   compliance_written written;
   compliance_limits limits;
   conic_answer found; /* answer of the rigid program */
-  compliance_four four;
 } compliant_program;
 
 /* 1 if some row of the program may be compliant. */
@@ -95,8 +90,10 @@ static inline int compliance_is_wanted(const qd_cone_program *program) {
 /* Size of the rigid program. */
 conic_size compliance_rigid_size(const conic_size *size);
 void compliance_lay_out(compliant_program *soft, const conic_size *size, arena *a);
-/* Memory for derivatives. */
-void compliance_lay_out_four(compliant_program *soft, const conic_size *size, arena *a);
+/* 1 if the last program was solved as another, rigid one. */
+static inline int compliance_is_written(const compliant_program *soft) {
+  return soft->used && !soft->as_it_is;
+}
 
 /* Clamps a multiplier to its interval. */
 static inline double compliance_within(double value, double lower, double upper) {

@@ -60,20 +60,13 @@ void compliance_lay_out(compliant_program *soft, const conic_size *size, arena *
   lay_out_matrix(&soft->written.Q, n, n, 8 * rigid.fill + n, size->is_dense, a);
   lay_out_matrix(&soft->written.G, m, n, rigid.row_tiles, size->is_dense, a);
   lay_out_matrix(&soft->written.C, p, n, rigid.row_tiles, size->is_dense, a);
-  ARENA_INTS(a, m, &soft->written.kind, &soft->written.dim);
+  ARENA_INTS(a, m, &soft->written.kind, &soft->written.dim, &soft->row_from);
+  soft->equality_from = arena_ints(a, p);
   ARENA_DOUBLES(a, n, &soft->written.b, &soft->found.x, &soft->term);
   ARENA_DOUBLES(a, m, &soft->written.g, &soft->written.target, &soft->found.slack,
                 &soft->found.dual, &soft->limits.compliance, &soft->limits.lower,
                 &soft->limits.upper);
   ARENA_DOUBLES(a, p, &soft->written.c, &soft->found.dual_eq);
-}
-
-void compliance_lay_out_four(compliant_program *soft, const conic_size *size, arena *a) {
-  const conic_size rigid = compliance_rigid_size(size);
-  const size_t n = (size_t)rigid.variables, m = (size_t)rigid.rows, p = (size_t)rigid.equalities;
-  ARENA_DOUBLES(a, 4 * n, &soft->four.x, &soft->four.stationarity);
-  ARENA_DOUBLES(a, 4 * m, &soft->four.slack, &soft->four.dual);
-  ARENA_DOUBLES(a, 4 * p, &soft->four.equality, &soft->four.dual_equality);
 }
 
 /* ------------------------------------------------------------ rows of a matrix */
@@ -226,12 +219,17 @@ static void write_spring_tiles(compliant_program *soft, int first, int count, in
   }
 }
 
+/* The next row of G, which stands for row i. */
+static int open_row(compliant_program *soft, int i) {
+  soft->row_from[soft->written.G.rows] = i;
+  return soft->row[i].row = soft->written.G.rows;
+}
+
 /* Writes a row of a cone unchanged. */
 static void write_cone_row(compliant_program *soft, const conic_program *source, int first,
                            int count, int i) {
   const qd_cone_program *program = &source->program;
-  soft->row[i].row = soft->written.G.rows;
-  soft->written.g[soft->written.G.rows] = program->g[i];
+  soft->written.g[open_row(soft, i)] = program->g[i];
   matrix_add_row(&soft->written.G, program->G, source->G, program->variable_count, i, 1.0);
   write_spring_tiles(soft, first, count, i);
 }
@@ -241,8 +239,7 @@ static void write_end(compliant_program *soft, const conic_program *source, int 
   const qd_cone_program *program = &source->program;
   compliant_row *row = soft->row + i;
   rows_add(source, i, -row->base, soft->written.b);
-  row->row = soft->written.G.rows;
-  soft->written.g[soft->written.G.rows] = row->sign * (program->g[i] + row->compliance * row->base);
+  soft->written.g[open_row(soft, i)] = row->sign * (program->g[i] + row->compliance * row->base);
   matrix_add_row(&soft->written.G, program->G, source->G, program->variable_count, i, row->sign);
   write_spring_tiles(soft, i, 1, i);
   if (row->slip >= 0) {
@@ -261,10 +258,8 @@ static void note_limits(compliant_program *soft, const compliant_row *row) {
 /* Writes a native row. */
 static void write_limited(compliant_program *soft, const conic_program *source, int i) {
   const qd_cone_program *program = &source->program;
-  compliant_row *row = soft->row + i;
-  row->row = soft->written.G.rows;
-  soft->written.g[row->row] = program->g[i];
-  note_limits(soft, row);
+  soft->written.g[open_row(soft, i)] = program->g[i];
+  note_limits(soft, soft->row + i);
   matrix_add_row(&soft->written.G, program->G, source->G, program->variable_count, i, 1.0);
 }
 
@@ -306,6 +301,7 @@ static void write_cone(compliant_program *soft, const conic_program *source, int
   for (int i = first; i < first + dim; ++i) {
     if (soft->row[i].slip >= 0) {
       soft->row[i].slip_row = soft->written.G.rows;
+      soft->row_from[soft->written.G.rows] = -1;
       soft->written.g[soft->written.G.rows] = 0.0;
       matrix_add_row(&soft->written.G, NULL, NULL, 0, -1, 1.0);
       matrix_put(&soft->written.G, soft->row[i].slip, 1.0);
@@ -314,8 +310,10 @@ static void write_cone(compliant_program *soft, const conic_program *source, int
   add_cone(&soft->written.rigid, soft, QD_ORTHANT, soft->written.G.rows - slips, target);
 }
 
+/* `from`: the caller's row. */
 static void write_equality(compliant_program *soft, const double *dense, const sparse_rows *tiles,
-                           int n, int i, double offset, int spring, double compliance) {
+                           int n, int i, int from, double offset, int spring, double compliance) {
+  soft->equality_from[soft->written.C.rows] = from;
   soft->written.c[soft->written.C.rows] = offset;
   matrix_add_row(&soft->written.C, dense, tiles, n, i, 1.0);
   if (spring >= 0) {
@@ -328,14 +326,14 @@ static void write_equalities(compliant_program *soft, const conic_program *sourc
   const int n = program->variable_count;
   matrix_open(&soft->written.C, soft->next, soft->room.is_dense);
   for (int i = 0; i < program->equality_count; ++i) {
-    write_equality(soft, program->C, source->C, n, i, program->c[i], soft->spring_eq[i],
-                   rows_compliance(program, program->row_count + i));
+    write_equality(soft, program->C, source->C, n, i, program->row_count + i, program->c[i],
+                   soft->spring_eq[i], rows_compliance(program, program->row_count + i));
   }
   for (int i = 0; i < program->row_count; ++i) {
     compliant_row *row = soft->row + i;
     if (row->kind == COMPLIANT_EQUALITY) {
       row->row = soft->written.C.rows;
-      write_equality(soft, program->G, source->G, n, i, program->g[i], row->spring,
+      write_equality(soft, program->G, source->G, n, i, i, program->g[i], row->spring,
                      row->compliance);
     }
   }

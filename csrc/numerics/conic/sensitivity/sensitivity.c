@@ -176,21 +176,50 @@ LANES_INLINE void apply4(const qd_cone_workspace *workspace, const cone_operator
   }
 }
 
-/* Columns first .. first + width of the perturbations of stiff blocks' rows. */
-static void gather_rows(const qd_cone_workspace *workspace, int count, int first, int width,
+/* The caller's row in row i of the loaded program (G, then C), and its sign; -1: none. */
+static int caller_row_of(const qd_cone_workspace *workspace, int i, double *sign) {
+  const compliant_program *soft = &workspace->soft;
+  const int m = workspace->program.row_count;
+  *sign = 1.0;
+  if (!compliance_is_written(soft)) {
+    return i;
+  }
+  const int own = i < m ? soft->row_from[i] : soft->equality_from[i - m];
+  *sign = own >= 0 && own < soft->rows ? soft->row[own].sign : 1.0;
+  return own;
+}
+
+/* The inverse: the slot of the caller's row i, and its factor; -1: none. */
+static int slot_of_caller(const qd_cone_workspace *workspace, int i, double *factor) {
+  const compliant_program *soft = &workspace->soft;
+  int row = i;
+  *factor = 1.0;
+  if (compliance_is_written(soft)) {
+    const compliant_row *own = i < soft->rows ? soft->row + i : NULL;
+    const int place = own ? own->row : i - soft->rows;
+    const int is_equality = !own || own->kind == COMPLIANT_EQUALITY;
+    *factor = own ? own->sign : 1.0;
+    row = place < 0 || !is_equality ? place : workspace->program.row_count + place;
+  }
+  *factor *= row < 0 ? 1.0 : workspace->program.row_scale[row];
+  return row < 0 ? -1 : workspace->program.slot_of[row];
+}
+
+/* Columns first .. first + width of the perturbations of stiff blocks' rows; m: the caller's rows.
+ */
+static void gather_rows(const qd_cone_workspace *workspace, int count, int first, int width, int m,
                         const double *d_slack, const double *d_equality, double *out) {
   for (int b = 0; b < workspace->sensitivity.stiff_count; ++b) {
     const row_block *block = &workspace->system.blocks[workspace->sensitivity.stiff_blocks[b]];
     for (int i = 0; i < block->row_count; ++i) {
-      const int row = block->first_row + i, is_slack = row < workspace->program.row_count;
-      const double *given = is_slack ? d_slack : d_equality;
-      const size_t at =
-          (size_t)(row - (is_slack ? 0 : workspace->program.row_count)) * (size_t)count;
+      double sign;
+      const int row = caller_row_of(workspace, block->first_row + i, &sign), is_slack = row < m;
+      const double *given = row < 0 ? NULL : is_slack ? d_slack : d_equality;
+      const double factor = sign * workspace->program.row_scale[block->first_row + i];
+      const size_t at = (size_t)(is_slack ? row : row - m) * (size_t)count;
       double *to = out + 4 * (size_t)(block->slot + i * block->slot_step);
       for (int k = 0; k < 4; ++k) {
-        to[k] = given && k < width
-                    ? workspace->program.row_scale[row] * given[at + (size_t)(first + k)]
-                    : 0.0;
+        to[k] = given && k < width ? factor * given[at + (size_t)(first + k)] : 0.0;
       }
     }
   }
@@ -209,9 +238,10 @@ LANES_INLINE void scale_few(double *to, double factor, const double *from, int w
 
 static void gather_columns(const qd_cone_workspace *workspace, int count, int first, int width,
                            const double *d_stationarity, double *out) {
+  const int n = conic_caller_columns(workspace);
   memset(out, 0, 4 * (size_t)workspace->program.column_count * sizeof(double));
   for (int i = 0; i < workspace->program.column_count; ++i) {
-    if (workspace->program.column_of[i] >= 0) {
+    if (workspace->program.column_of[i] >= 0 && workspace->program.column_of[i] < n) {
       scale_few(out + 4 * i, workspace->program.column_scale[i],
                 d_stationarity + workspace->program.column_of[i] * count + first, width);
     }
@@ -402,19 +432,23 @@ static int kink_is_near(qd_cone_workspace *workspace) {
 
 /* ------------------------------------------------------------ the solve */
 
-/* Multipliers of rows first_row .. from row4; zero for omitted rows. */
+/* Multipliers of the caller's rows first_row .. from row4; zero for omitted rows. */
 static void scatter_duals(const qd_cone_workspace *workspace, int first_row, int row_count,
                           int count, int first, int width, double *out) {
   for (int i = 0; i < row_count; ++i) {
-    const int slot = workspace->program.slot_of[first_row + i];
     static const double zero[4] = {0.0, 0.0, 0.0, 0.0};
-    scale_few(out + i * count + first, workspace->program.row_scale[first_row + i],
+    double factor;
+    const int slot = slot_of_caller(workspace, first_row + i, &factor);
+    scale_few(out + i * count + first, factor,
               slot < 0 ? zero : workspace->sensitivity.row4 + 4 * slot, width);
   }
 }
 
-void conic_perturb(qd_cone_workspace *workspace, const conic_change *change) {
-  const int count = change->count;
+void conic_sensitivity_solve(qd_cone_workspace *workspace, const conic_change *change) {
+  const int written = compliance_is_written(&workspace->soft), count = change->count;
+  const int n = conic_caller_columns(workspace);
+  const int m = written ? workspace->soft.rows : workspace->program.row_count;
+  const int p = written ? workspace->soft.equalities : workspace->program.equality_count;
   /* rows that are not stiff are never written and stay zero */
   memset(workspace->sensitivity.row4, 0,
          4 * (size_t)workspace->program.slot_count * sizeof(double));
@@ -425,7 +459,7 @@ void conic_perturb(qd_cone_workspace *workspace, const conic_change *change) {
     gather_columns(workspace, count, first, width, change->d_stationarity,
                    workspace->sensitivity.rhs4);
     if (change->d_slack || change->d_equality) {
-      gather_rows(workspace, count, first, width, change->d_slack, change->d_equality,
+      gather_rows(workspace, count, first, width, m, change->d_slack, change->d_equality,
                   workspace->sensitivity.work_row4);
       apply4(workspace, &workspace->active.rows, workspace->sensitivity.work_row4,
              workspace->sensitivity.moved4);
@@ -433,7 +467,7 @@ void conic_perturb(qd_cone_workspace *workspace, const conic_change *change) {
     solve_four(workspace, workspace->sensitivity.rhs4, workspace->sensitivity.moved4,
                workspace->sensitivity.x4, workspace->sensitivity.dual4);
     for (int i = 0; i < workspace->program.column_count; ++i) {
-      if (workspace->program.column_of[i] >= 0) {
+      if (workspace->program.column_of[i] >= 0 && workspace->program.column_of[i] < n) {
         scale_few(change->dx + workspace->program.column_of[i] * count + first,
                   workspace->program.column_scale[i], workspace->sensitivity.x4 + 4 * i, width);
       }
@@ -444,12 +478,10 @@ void conic_perturb(qd_cone_workspace *workspace, const conic_change *change) {
     apply4(workspace, &workspace->active.rows, workspace->sensitivity.dual4,
            workspace->sensitivity.row4);
     if (change->d_dual) {
-      scatter_duals(workspace, 0, workspace->program.row_count, count, first, width,
-                    change->d_dual);
+      scatter_duals(workspace, 0, m, count, first, width, change->d_dual);
     }
     if (change->d_dual_eq) {
-      scatter_duals(workspace, workspace->program.row_count, workspace->program.equality_count,
-                    count, first, width, change->d_dual_eq);
+      scatter_duals(workspace, m, p, count, first, width, change->d_dual_eq);
     }
   }
 }

@@ -121,9 +121,8 @@ static int is_solution(qd_cone_workspace *workspace, const double *x, const doub
   return worst <= ACCEPTABLE;
 }
 
-int conic_find_rigid_direction(qd_cone_workspace *workspace, const qd_cone_info *info,
-                               double *out) {
-  const int n = workspace->program.column_count;
+int conic_find_free_direction(qd_cone_workspace *workspace, const qd_cone_info *info, double *out) {
+  const int n = workspace->program.column_count, own = conic_caller_columns(workspace);
   const double *x = info->polished ? workspace->polished.x : workspace->iterate.x;
   double *d = workspace->work.dx, fall = 0.0;
   const int limited = workspace->ends.count > 0 && workspace->program.exact;
@@ -150,11 +149,11 @@ int conic_find_rigid_direction(qd_cone_workspace *workspace, const qd_cone_info 
     if (is_solution(workspace, x, d,
                     way[k] * larger(workspace->units.reach, workspace->units.length))) {
       for (int i = 0; i < n; ++i) {
-        if (workspace->program.column_of[i] >= 0) {
+        if (workspace->program.column_of[i] >= 0 && workspace->program.column_of[i] < own) {
           out[workspace->program.column_of[i]] = workspace->program.column_scale[i] * d[i];
         }
       }
-      return 1;
+      return max_norm(out, own) > 0.0;
     }
   }
   return 0;
