@@ -21,8 +21,7 @@ static qd_status attempt_once(const step_call *s, const char *reason) {
 static qd_status attempt(const step_call *s, const char *reason) {
   problem *p = &s->w->problem;
   const qd_status status = attempt_once(s, reason);
-  if (step_is_vague(status) && !(p->recovery & RECOVER_RESIST) &&
-      problem_may_resist(p, s->model, s->options)) {
+  if (step_is_vague(status) && !(p->recovery & RECOVER_RESIST) && problem_may_resist(p)) {
     p->recovery |= RECOVER_RESIST;
     return attempt_once(s, "inertia of joints resists");
   }

@@ -42,8 +42,8 @@ static int has_law(const problem *p, const island *one, const island_program *pr
   return p->coulomb && one->fixed_point.block_count > 0 && !program->program.rough;
 }
 
-qd_status law_solve(problem *p, island *one, const qd_step_options *options,
-                    const qd_cone_options *cone_options, const island_program *program) {
+qd_status law_solve(problem *p, island *one, const qd_cone_options *cone_options,
+                    const island_program *program) {
   one->report = (fixed_point_report){p->coulomb, 0.0, 1, 0};
   if (p->coulomb) {
     list_blocks(p, one);
@@ -51,9 +51,9 @@ qd_status law_solve(problem *p, island *one, const qd_step_options *options,
   if (!has_law(p, one, program)) {
     return solve_convex(p, one, cone_options, program);
   }
-  const fixed_point_options law = {ACCURACY * options->tolerance * one->length, options->stop_after,
-                                   cone_options->warm_start,
-                                   p->hurried && options->stop_after == 0};
+  const fixed_point_options law = {ACCURACY * p->options->tolerance * one->length,
+                                   p->options->stop_after, cone_options->warm_start,
+                                   p->hurried && p->options->stop_after == 0};
   const conic_answer out = answer_of(p, one);
   const qd_status status =
       fixed_point_solve(&one->fixed_point, one->cone_workspace, cone_options, &law,

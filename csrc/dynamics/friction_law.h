@@ -8,8 +8,8 @@
 
 /* Solves the assembled program of the island under the law; the solution is written into the
  * problem. */
-qd_status law_solve(problem *p, island *one, const qd_step_options *options,
-                    const qd_cone_options *cone_options, const island_program *program);
+qd_status law_solve(problem *p, island *one, const qd_cone_options *cone_options,
+                    const island_program *program);
 /* Restores the program's offsets after law_solve: Coulomb's law raises them, and the next solve
  * must not use raised ones. */
 void law_withdraw(problem *p, island *one, const island_program *program);

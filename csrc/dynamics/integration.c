@@ -10,9 +10,9 @@
 
 double integration_actuator_drag(const solved_step *s, int actuator) {
   const problem *p = &s->w->problem;
-  const actuator_point at = actuator_point_at(p, s->model, s->options, s->input, actuator);
+  const actuator_point at = actuator_point_at(p, actuator);
   if (problem_clamps_force(s->model, s->options, actuator)) {
-    const clamped_force c = problem_clamped_force(p, s->model, s->options, s->input, actuator);
+    const clamped_force c = problem_clamped_force(p, actuator);
     if (c.side != 0 && !c.by_joint) {
       return 0.0;
     }

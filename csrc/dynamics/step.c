@@ -25,7 +25,7 @@ static void nothing_moves(const step_call *s) {
   s->result->info.status = QD_OK;
   s->w->problem.limit_count = s->w->problem.ball_limit_count = s->w->problem.turn_row_count = 0;
   s->w->problem.equality_count = s->w->problem.tendon_row_count = s->w->problem.force_row_count = 0;
-  problem_forces(&s->w->problem, s->model, &s->w->collision, s->result->limit_force);
+  problem_forces(&s->w->problem, &s->w->collision, s->result->limit_force);
 }
 
 /* Combines the reports of programs: the worst residuals. */
@@ -53,10 +53,9 @@ static qd_status find_direction(const problem *p, const island *one, qd_status s
   return status;
 }
 
-static qd_status solve_program(problem *p, island *one, const qd_step_options *options,
-                               const qd_cone_options *cone_options, const island_program *program,
-                               double *direction) {
-  const qd_status status = law_solve(p, one, options, cone_options, program);
+static qd_status solve_program(problem *p, island *one, const qd_cone_options *cone_options,
+                               const island_program *program, double *direction) {
+  const qd_status status = law_solve(p, one, cone_options, program);
   const stop_callback *look = program->program.look;
   return program->program.rough || (look != NULL && look->stopped)
              ? status
@@ -82,13 +81,13 @@ static qd_status solve_island(const step_call *s, const qd_cone_options *cone_op
   problem *p = &s->w->problem;
   const int waits = (p->recovery & RECOVER_SOFTEN) && is_proven(p, one);
   qd_status status =
-      waits ? QD_INFEASIBLE : solve_program(p, one, s->options, cone_options, program, direction);
-  const int resists = (p->recovery & RECOVER_RESIST) && step_is_vague(status) &&
-                      problem_resist(p, s->model, s->options, one) > 0;
+      waits ? QD_INFEASIBLE : solve_program(p, one, cone_options, program, direction);
+  const int resists =
+      (p->recovery & RECOVER_RESIST) && step_is_vague(status) && problem_resist(p, one) > 0;
   if (resists) {
     law_withdraw(p, one, program);
     const int row = trace_open(cone_options->trace, "again", 0, "inertia of joints resists");
-    status = solve_program(p, one, s->options, cone_options, program, direction);
+    status = solve_program(p, one, cone_options, program, direction);
     trace_close_with(cone_options->trace, row, &one->info, status);
   }
   if (status != QD_OK && !waits) {
@@ -106,7 +105,7 @@ static qd_status solve_island(const step_call *s, const qd_cone_options *cone_op
   if ((p->recovery & RECOVER_SOFTEN) && step_contradicts(status, s->options)) {
     const recovery_how how = status == QD_INFEASIBLE ? RECOVERY_PROVEN : RECOVERY_ROWS;
     if (!resists) {
-      problem_resist(p, s->model, s->options, one);
+      problem_resist(p, one);
     }
     status = law_soften(s->w, one, s->options, cone_options, program, how);
     if (status != QD_OK) { /* if it succeeds: relative to such stiff rows any cost looks like zero,
@@ -180,7 +179,7 @@ static qd_status solve(const step_call *s) {
   cone_options.iteration_limit = s->options->iteration_limit;
   cone_options.trace = s->result->trace;
   if (s->w->warm.from != NULL) {
-    warm_start_fill(&s->w->warm, s->model, &s->w->collision, p);
+    warm_start_fill(&s->w->warm, p);
   }
   memset(&s->result->info, 0, sizeof s->result->info);
   s->result->info.polished = 1;
@@ -219,7 +218,7 @@ static qd_status solve(const step_call *s) {
     }
     s->w->unfinished |= program.program.look != NULL && s->w->look.stopped;
   }
-  problem_forces(p, s->model, &s->w->collision, s->result->limit_force);
+  problem_forces(p, &s->w->collision, s->result->limit_force);
   const int may_give = p->recovery & RECOVER_GIVES;
   s->result->softened = may_give ? recovery_mark(s->w, s->options->tolerance) : 0;
   return QD_OK;
@@ -231,8 +230,8 @@ static void report_contacts(const step_call *s) {
   s->result->row_count = s->w->problem.row_count;
 }
 
-static void scatter_delta(const qd_model *model, const problem *p, double *delta) {
-  for (int dof = 0; dof < model->nv; ++dof) {
+static void scatter_delta(const problem *p, double *delta) {
+  for (int dof = 0; dof < p->model->nv; ++dof) {
     const int variable = p->variable_of_dof[dof];
     delta[dof] = variable >= 0 ? p->x[variable] : 0.0;
   }
@@ -250,11 +249,10 @@ static qd_status solve_programs(const step_call *s) {
   const int asks = s->kept == NULL && p->soft.count > 0;
   qd_status status = workspace_place_islands(s->w, s->model, asks ? &none : s->kept);
   if (status == QD_OK) {
-    problem_assemble(p, s->model, s->options, &s->w->kinematics, &s->w->inertia, &s->w->collision,
-                     &s->w->set, s->input);
+    problem_assemble(p, &s->w->inertia);
     status = solve(s);
     report_contacts(s);
-    scatter_delta(s->model, p, s->result->delta);
+    scatter_delta(p, s->result->delta);
   }
   return status;
 }
@@ -297,8 +295,7 @@ static void fill_result(const step_call *s) {
            (size_t)s->model->tendon_count * sizeof(double));
   }
   if (s->result->actuator_force != NULL) {
-    problem_actuator_forces(p, s->model, s->options, s->input, s->result->delta,
-                            s->result->actuator_force);
+    problem_actuator_forces(p, s->result->delta, s->result->actuator_force);
   }
   qd_integrate(s->model, s->input->q, s->result->delta, s->result->q_next);
 }
@@ -370,6 +367,7 @@ static int most_rounds(const qd_workspace *w, int large) {
 qd_status step_solve_rounds(const step_call *s) {
   const int large = s->model->nv >= LARGE_PROGRAM && isinf(s->options->kappa);
   const int yields = s->options->contacts == QD_CONTACTS_MUJOCO && isinf(s->options->kappa);
+  workspace_begin(s->w, s->model, s->options, s->input);
   s->w->effort = first_effort(s, large);
   for (int round = 1;; ++round) {
     s->w->problem.hurried = large && s->w->set.left_out > 0;
@@ -379,7 +377,7 @@ qd_status step_solve_rounds(const step_call *s) {
     const qd_status status = solve_working_set(s);
     trace_close_with(s->result->trace, row, &s->result->info, status);
     if ((large || yields) && status != QD_OK) {
-      warm_start_go_on(&s->w->warm, &s->w->collision, &s->w->problem, NULL);
+      warm_start_go_on(&s->w->warm, &s->w->problem, NULL);
     }
     if (is_last(s->w, status)) {
       return status;
@@ -391,7 +389,7 @@ qd_status step_solve_rounds(const step_call *s) {
     const int most = most_rounds(s->w, large);
     s->w->effort = effort_after(s->w, round, added);
     if ((large || yields) && status == QD_OK) {
-      warm_start_go_on(&s->w->warm, &s->w->collision, &s->w->problem, s->result);
+      warm_start_go_on(&s->w->warm, &s->w->problem, s->result);
     }
     if (status != QD_OK || round >= most) {
       working_set_complete(&s->w->set, s->model);

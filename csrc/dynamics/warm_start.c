@@ -79,18 +79,16 @@ static const qd_contact *earlier_contact(const warm_start *w, int contact) {
   return match >= 0 ? w->from->contacts + match : NULL;
 }
 
-void warm_start_go_on(warm_start *w, const collision *c, const problem *p,
-                      const qd_step_result *result) {
+void warm_start_go_on(warm_start *w, const problem *p, const qd_step_result *result) {
   w->goes_on = result != NULL;
   w->from = result != NULL ? &w->found : NULL;
   if (result == NULL) {
     return;
   }
-  w->found = (qd_step_start){
-      c->count,       c->contact, result->delta, result->limit_force, p->constraint_force,
-      p->tendon_force};
-  w->matched = c->count;
-  for (int i = 0; i < c->count; ++i) {
+  w->found = (qd_step_start){p->collision->count, p->collision->contact, result->delta,
+                             result->limit_force, p->constraint_force,   p->tendon_force};
+  w->matched = p->collision->count;
+  for (int i = 0; i < p->collision->count; ++i) {
     w->match[i] = i;
   }
 }
@@ -169,10 +167,10 @@ static void solve_semidefinite(double A[MOTION_MAX][MOTION_MAX], const double *b
 }
 
 /* Weights of a contact's rays: small if a ray's slack is more than rounding. */
-static void weigh_rays(const problem *p, const qd_model *model, const island *one,
-                       const contact_block *block, const qd_contact *contact, double *weight) {
+static void weigh_rays(const problem *p, const island *one, const contact_block *block,
+                       const qd_contact *contact, double *weight) {
   const double radius =
-      fmin(model->geom_radius[contact->geom_a], model->geom_radius[contact->geom_b]);
+      fmin(p->model->geom_radius[contact->geom_a], p->model->geom_radius[contact->geom_b]);
   double rest = NEGLIGIBLE * (isfinite(radius) ? radius : 1.0), size;
   for (int r = 0; r < block->rows.count; ++r) {
     weight[r] = fmax(row_slack(p, one, block->row + r, &size), 0.0);
@@ -210,11 +208,10 @@ static int share_force(const friction_rows *rows, const double force[MOTION_MAX]
   return pull;
 }
 
-static void load_rays(problem *p, const qd_model *model, const island *one,
-                      const contact_block *block, const qd_contact *contact,
-                      const double force[MOTION_MAX]) {
+static void load_rays(problem *p, const island *one, const contact_block *block,
+                      const qd_contact *contact, const double force[MOTION_MAX]) {
   double weight[FRICTION_ROWS_MAX];
-  weigh_rays(p, model, one, block, contact, weight);
+  weigh_rays(p, one, block, contact, weight);
   for (int round = 0; round < SHARE_ROUNDS; ++round) {
     if (share_force(&block->rows, force, weight, p->dual + block->row) == 0) {
       return;
@@ -259,10 +256,9 @@ static void load_halves(double *dual, const friction_rows *rows, const double fo
   }
 }
 
-static void fill_contact(const warm_start *w, const qd_model *model, const collision *c, problem *p,
-                         const island *one, int index) {
+static void fill_contact(const warm_start *w, problem *p, const island *one, int index) {
   const contact_block *block = p->block + index;
-  const qd_contact *earlier = earlier_contact(w, index), *contact = c->contact + index;
+  const qd_contact *earlier = earlier_contact(w, index), *contact = p->collision->contact + index;
   double force[MOTION_MAX];
   if (earlier == NULL || !(earlier->force[0] > 0.0)) {
     memset(p->dual + block->row, 0, (size_t)block->rows.count * sizeof(double));
@@ -276,7 +272,7 @@ static void fill_contact(const warm_start *w, const qd_model *model, const colli
   } else if (block->rows.kind == QD_LORENTZ) {
     load_cone(p->dual + block->row, &block->rows, force);
   } else {
-    load_rays(p, model, one, block, contact, force);
+    load_rays(p, one, block, contact, force);
   }
 }
 
@@ -312,7 +308,7 @@ static void fill_ball_limit(problem *p, const ball_limit *limit, const double *l
   }
 }
 
-void warm_start_fill(const warm_start *w, const qd_model *model, const collision *c, problem *p) {
+void warm_start_fill(const warm_start *w, problem *p) {
   const qd_step_start *from = w->from;
   for (int i = 0; i < p->n; ++i) {
     p->x[i] = p->dof_of_variable[i] >= 0 ? from->delta[p->dof_of_variable[i]] : 0.0;
@@ -320,7 +316,7 @@ void warm_start_fill(const warm_start *w, const qd_model *model, const collision
   for (int i = 0; i < p->islands.count; ++i) {
     const island *one = p->islands.island + i;
     for (int k = one->contact; k < one->contact + one->contact_count; ++k) {
-      fill_contact(w, model, c, p, one, p->islands.contact_order[k]);
+      fill_contact(w, p, one, p->islands.contact_order[k]);
     }
   }
   for (int i = 0; i < p->limit_count; ++i) {

@@ -23,9 +23,8 @@ void warm_start_match(warm_start *w, const qd_step_start *from, const collision 
 /* Adds contacts and limits that carried load to the working set. */
 void warm_start_choose(const warm_start *w, const qd_model *model, working_set *set);
 /* From now on the guess is the solution of the last programs, in `result` and p; NULL: no guess. */
-void warm_start_go_on(warm_start *w, const collision *c, const problem *p,
-                      const qd_step_result *result);
+void warm_start_go_on(warm_start *w, const problem *p, const qd_step_result *result);
 /* Writes the guess of all programs into x, dual and dual_eq of the problem. */
-void warm_start_fill(const warm_start *w, const qd_model *model, const collision *c, problem *p);
+void warm_start_fill(const warm_start *w, problem *p);
 
 #endif

@@ -82,6 +82,18 @@ struct qd_workspace {
   pressure_derivative soft;
 };
 
+/* Says which step the workspace's problem belongs to, before its programs or its derivatives. */
+static inline void workspace_begin(qd_workspace *w, const qd_model *model,
+                                   const qd_step_options *options, const qd_step_input *input) {
+  problem *p = &w->problem;
+  p->model = model;
+  p->options = options;
+  p->input = input;
+  p->kinematics = &w->kinematics;
+  p->collision = &w->collision;
+  p->set = &w->set;
+}
+
 /* Islands up to this number of variables are differentiated by their response to unit loads. */
 #define RESPONSE_LIMIT 64
 

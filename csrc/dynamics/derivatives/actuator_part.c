@@ -4,16 +4,16 @@
 /* For an actuator with a row: w = d - F0 / (K - m) + F / (K - m) is zero between the limits; at a
  * limit, K - m acts on the rest of d. The cost contains m d; m is a share of K, or an inertia over
  * h^2. */
-static actuator_part part_of_row(const problem *p, const qd_model *model, const actuator_point *at,
-                                 double h, double d, int actuator) {
+static actuator_part part_of_row(const problem *p, const actuator_point *at, double h, double d,
+                                 int actuator) {
   const force_row *row = p->force_row + p->row_of_actuator[actuator];
   const double left = d - p->slack[row->row], share = row->by_stiffness;
-  const actuator_slopes at_rest = actuator_slopes_at(model, actuator, at, 0.0);
+  const actuator_slopes at_rest = actuator_slopes_at(p->model, actuator, at, 0.0);
   actuator_part part = {
-      .slope = actuator_slopes_at(model, actuator, at, (1.0 - share) * left),
+      .slope = actuator_slopes_at(p->model, actuator, at, (1.0 - share) * left),
       .row = row->row,
       .per_row = -1.0 / row->stiffness,
-      .resistance = actuator_slopes_at(model, actuator, at, share * d),
+      .resistance = actuator_slopes_at(p->model, actuator, at, share * d),
       .by_lower = p->by_lower[row->row],
       .by_upper = p->by_upper[row->row],
   };
@@ -26,12 +26,12 @@ static actuator_part part_of_row(const problem *p, const qd_model *model, const 
 }
 
 /* For an actuator of a tendon: the same without resistance. */
-static actuator_part part_of_tendon(const problem *p, const qd_model *model,
-                                    const actuator_point *at, const double *delta, int actuator) {
+static actuator_part part_of_tendon(const problem *p, const actuator_point *at, const double *delta,
+                                    int actuator) {
   const tendon_row *row = p->tendon_row + p->row_of_actuator[actuator];
-  const double d = tendon_displacement(p, model, row->tendon, delta);
+  const double d = tendon_displacement(p, row->tendon, delta);
   const actuator_part part = {
-      .slope = actuator_slopes_at(model, actuator, at, d - p->slack[row->row]),
+      .slope = actuator_slopes_at(p->model, actuator, at, d - p->slack[row->row]),
       .row = row->row,
       .per_row = -p->compliance[row->row],
       .by_lower = p->by_lower[row->row],
@@ -60,9 +60,9 @@ static actuator_part part_of_force(const qd_model *model, const qd_step_options 
 /* For an actuator whose force MuJoCo's law clamps at the beginning of the step. */
 static actuator_part part_of_clamped(const solved_step *s, double d, int actuator) {
   const problem *p = &s->w->problem;
-  const int side = problem_clamped_force(p, s->model, s->options, s->input, actuator).side;
+  const int side = problem_clamped_force(p, actuator).side;
   return (actuator_part){
-      .slope = problem_clamped_slopes(p, s->model, s->options, s->input, actuator, d),
+      .slope = problem_clamped_slopes(p, actuator, d),
       .row = -1,
       .by_lower = side < 0,
       .by_upper = side > 0,
@@ -72,16 +72,16 @@ static actuator_part part_of_clamped(const solved_step *s, double d, int actuato
 static actuator_part part_of(const solved_step *s, int actuator) {
   const problem *p = &s->w->problem;
   const qd_model *model = s->model;
-  const actuator_point at = actuator_point_at(p, model, s->options, s->input, actuator);
+  const actuator_point at = actuator_point_at(p, actuator);
   const int row = p->row_of_actuator[actuator], dof = model->actuator_dof[actuator];
   if (dof < 0 && p->tendon_row[row].kind == TENDON_ACTUATOR) {
-    return part_of_tendon(p, model, &at, s->delta, actuator);
+    return part_of_tendon(p, &at, s->delta, actuator);
   }
   const double d = dof < 0 ? 0.0 : s->delta[dof];
   if (problem_clamps_force(model, s->options, actuator)) {
     return part_of_clamped(s, d, actuator);
   }
-  return dof >= 0 && row >= 0 ? part_of_row(p, model, &at, s->options->h, d, actuator)
+  return dof >= 0 && row >= 0 ? part_of_row(p, &at, s->options->h, d, actuator)
                               : part_of_force(model, s->options, &at, d, actuator);
 }
 
@@ -94,19 +94,19 @@ actuator_part actuator_part_of(const solved_step *s, int actuator) {
 }
 
 /* Springs and dampers that act early. */
-static actuator_part part_of_tendon_itself(const problem *p, const qd_model *model, int tendon) {
-  const double *rest = model->tendon_rest + 2 * tendon, length = p->tendons.length[tendon];
+static actuator_part part_of_tendon_itself(const problem *p, int tendon) {
+  const double *rest = p->model->tendon_rest + 2 * tendon, length = p->tendons.length[tendon];
   const double off = length < rest[0] ? length - rest[0] : fmax(0.0, length - rest[1]);
   const int slack = rest[0] < rest[1] && length >= rest[0] && length <= rest[1];
   return (actuator_part){
-      .slope = {.l = slack ? 0.0 : -model->parameters.tendon_stiffness[tendon],
-                .speed = -model->tendon_damping[tendon],
+      .slope = {.l = slack ? 0.0 : -p->model->parameters.tendon_stiffness[tendon],
+                .speed = -p->model->tendon_damping[tendon],
                 .stiffness = -off},
       .row = -1,
   };
 }
 
 actuator_part tendon_part_of(const solved_step *s, const tendon_row *row) {
-  return row->actuator < 0 ? part_of_tendon_itself(&s->w->problem, s->model, row->tendon)
+  return row->actuator < 0 ? part_of_tendon_itself(&s->w->problem, row->tendon)
                            : actuator_part_of(s, row->actuator);
 }

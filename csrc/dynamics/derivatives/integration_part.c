@@ -11,6 +11,7 @@
 solved_step integration_program(const qd_model *model, qd_workspace *w,
                                 const qd_step_options *options, const qd_step_input *input,
                                 const qd_step_result *result) {
+  workspace_begin(w, model, options, input);
   return (solved_step){
       .model = model,
       .w = w,
@@ -52,9 +53,8 @@ static void form_drag(linear_form *f, const solved_step *end, int actuator, doub
   const double own = integration_actuator_drag(end, actuator);
   const double slope = end->model->actuator_gain_slope[2 * actuator + 1];
   const double u = end->input->u[actuator];
-  const int moves =
-      own != 0.0 || !problem_clamps_force(end->model, end->options, actuator) ||
-      problem_clamped_force(p, end->model, end->options, end->input, actuator).side == 0;
+  const int moves = own != 0.0 || !problem_clamps_force(end->model, end->options, actuator) ||
+                    problem_clamped_force(p, actuator).side == 0;
   if (moves) {
     form_add(f, QD_BY_ACTUATOR_DAMPING, actuator, gain);
     if (actuator_command(end->model, end->options, end->input, actuator) == u) {

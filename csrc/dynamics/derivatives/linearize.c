@@ -84,8 +84,9 @@ static void choose_columns(const solved_step *solved, const island *one,
 }
 
 /* out (with this stride, variables) = force times the derivative of the actuator's coordinate */
-static void add_force_column(double *out, size_t columns, const qd_model *model, const problem *p,
-                             const island *one, int actuator, double force) {
+static void add_force_column(double *out, size_t columns, const problem *p, const island *one,
+                             int actuator, double force) {
+  const qd_model *model = p->model;
   const int tendon = model->actuator_tendon[actuator];
   if (tendon < 0) {
     out[(size_t)column_of(p, one, model->actuator_dof[actuator]) * columns] = force;
@@ -127,7 +128,7 @@ static void write_stationarity(const solved_step *solved, const island *one) {
     if (part.row >= 0) {
       d_slack_row(s, one, part.row)[width + (size_t)i] = part.per_row * part.slope.u;
     }
-    add_force_column(by_u, columns, solved->model, p, one, actuator,
+    add_force_column(by_u, columns, p, one, actuator,
                      -(part.row >= 0 ? part.resistance.u : part.slope.u));
   }
 }
@@ -228,21 +229,20 @@ static void combine_responses(sensitivity *s, const island *one, int knows_v, si
 }
 
 /* The program's row of an actuator; -1: none. */
-static int actuator_row(const qd_model *model, const problem *p, int actuator) {
+static int actuator_row(const problem *p, int actuator) {
   const int row = p->row_of_actuator[actuator];
   if (row < 0) {
     return -1;
   }
-  return model->actuator_tendon[actuator] >= 0 ? p->tendon_row[row].row : p->force_row[row].row;
+  return p->model->actuator_tendon[actuator] >= 0 ? p->tendon_row[row].row : p->force_row[row].row;
 }
 
 /* The columns by u, which have few entries: in stationarity, and in the actuator's row. */
-static void combine_inputs(const qd_model *model, const problem *p, sensitivity *s,
-                           const island *one, size_t loads) {
+static void combine_inputs(const problem *p, sensitivity *s, const island *one, size_t loads) {
   const size_t width = (size_t)(s->q_count + s->v_count), columns = (size_t)s->columns;
   const int n = one->variable_count;
   for (int i = 0; i < s->u_count; ++i) {
-    const int row = actuator_row(model, p, s->actuators[i]);
+    const int row = actuator_row(p, s->actuators[i]);
     const size_t at = width + (size_t)i;
     for (int k = 0; k < n; ++k) {
       s->d_x[(size_t)k * columns + at] = 0.0;
@@ -261,7 +261,7 @@ static void combine_inputs(const qd_model *model, const problem *p, sensitivity 
   }
 }
 
-static void solve_columns(const qd_model *model, problem *p, sensitivity *s, island *one) {
+static void solve_columns(problem *p, sensitivity *s, island *one) {
   const int n = one->variable_count, loads = (n + 3) / 4 * 4;
   if (!has_fewer_loads(s, one)) {
     const conic_change change = {
@@ -277,7 +277,7 @@ static void solve_columns(const qd_model *model, problem *p, sensitivity *s, isl
       loads, s->unit, NULL, NULL, s->response, s->slack_response, s->equality_response};
   law_sensitivity_solve(p, one, 1, &response);
   combine_responses(s, one, p->timed_count > 0, (size_t)loads);
-  combine_inputs(model, p, s, one, (size_t)loads);
+  combine_inputs(p, s, one, (size_t)loads);
 }
 
 /* One island's rows of A and B. */
@@ -290,7 +290,7 @@ static void linearize_island(const solved_step *solved, island *one, const step_
   }
   result->derivative_exact &= pressure_derivative_prepare(solved, one);
   partial_derivatives(solved, one);
-  solve_columns(solved->model, &solved->w->problem, s, one);
+  solve_columns(&solved->w->problem, s, one);
   pressure_derivative_correct(solved, one, s->d_x, s->columns);
   scatter_rows(solved, one, out);
 }

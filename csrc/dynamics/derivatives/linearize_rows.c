@@ -94,7 +94,7 @@ void add_joint_row_derivative(const solved_step *solved, const island *one) {
   double change[3], *by[BALL_ROWS + 3][QD_ARGUMENT_COUNT];
   linear_form f[BALL_ROWS + 3];
   for (int i = one->limit; i < one->limit + one->limit_count; ++i) {
-    problem_limit_change(change, p, solved->model, solved->options, p->limit + i);
+    problem_limit_change(change, p, p->limit + i);
     f[0] = row_form(by[0], s, d_slack_row(s, one, p->limit[i].row));
     form_along_dof(f, change, p->limit[i].dof);
   }
@@ -189,8 +189,7 @@ void add_constraint_derivative(const solved_step *solved, const island *one) {
       form_coupling(&f, solved, one->equality + i);
       continue;
     }
-    const anchor_change change =
-        problem_anchor_change(p, model, solved->options, one->equality + i);
+    const anchor_change change = problem_anchor_change(p, one->equality + i);
     for (int side = 0; side < 2; ++side) {
       anchor_row_derivative(row, solved, equality, &change, body_chain(model, state->body[side]));
     }
@@ -241,7 +240,7 @@ static void subtract_force_slope(const solved_step *solved, int tendon, double s
  * rows are added to D. */
 static void tendon_row_change(double change[3], const solved_step *solved, const tendon_row *row) {
   if (row->kind < TENDON_ACTUATOR) {
-    problem_tendon_change(change, &solved->w->problem, solved->model, solved->options, row);
+    problem_tendon_change(change, &solved->w->problem, row);
     return;
   }
   const actuator_part part = tendon_part_of(solved, row);
@@ -271,12 +270,13 @@ static void find_rate_changes(const solved_step *solved, int tendon) {
 }
 
 /* row += share (rate.d + in_time rate.v) of a tendon, by q and by v */
-static void add_rate(const qd_model *model, const problem *p, const sensitivity *s, double *row,
-                     int tendon, double share, double in_time) {
-  const int first = model->tendon_dof_start[tendon], end = model->tendon_dof_start[tendon + 1];
-  const double *change = p->tendons.change, *late = change + model->nv;
+static void add_rate(const problem *p, const sensitivity *s, double *row, int tendon, double share,
+                     double in_time) {
+  const int first = p->model->tendon_dof_start[tendon],
+            end = p->model->tendon_dof_start[tendon + 1];
+  const double *change = p->tendons.change, *late = change + p->model->nv;
   for (int d = first; d < end; ++d) {
-    const int place = s->place[model->tendon_dof[d]];
+    const int place = s->place[p->model->tendon_dof[d]];
     row[place] += share * change[d - first];
     if (in_time != 0.0) {
       row[place] += share * in_time * late[d - first];
@@ -300,7 +300,7 @@ static void add_coupling_derivative(const solved_step *solved, const island *one
     for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
       row[s->place[model->tendon_dof[d]]] += length * p->tendons.slope[d];
     }
-    add_rate(model, p, s, row, tendon, c.share, c.law.in_time);
+    add_rate(p, s, row, tendon, c.share, c.law.in_time);
     subtract_force_slope(solved, tendon, -c.bend * p->dual_eq[c.row]);
   }
 }
@@ -324,7 +324,7 @@ void add_tendon_derivative(const solved_step *solved, const island *one) {
       for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
         d_slack[s->place[model->tendon_dof[d]]] += change[0] * p->tendons.slope[d];
       }
-      add_rate(model, p, s, d_slack, tendon, at->sign, at->sign * change[1]);
+      add_rate(p, s, d_slack, tendon, at->sign, at->sign * change[1]);
     }
   }
 }

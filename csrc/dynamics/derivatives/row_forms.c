@@ -65,7 +65,7 @@ static double friction_share(const problem *p, int row) {
 void form_friction(linear_form f[2], const solved_step *s, const force_row *row) {
   const problem *p = &s->w->problem;
   double change[3];
-  problem_friction_change(change, p, s->model, s->options, row);
+  problem_friction_change(change, p, row);
   form_along_dof(f, change, row->dof);
   form_add(f + 1, QD_BY_JOINT_FRICTION, s->model->dof_joint[row->dof], friction_share(p, row->row));
 }
@@ -73,7 +73,7 @@ void form_friction(linear_form f[2], const solved_step *s, const force_row *row)
 void form_turn_row(linear_form f[4], const solved_step *s, const turn_row *row) {
   const problem *p = &s->w->problem;
   turn_change change;
-  problem_turn_change(&change, p, s->model, s->options, row, s->delta);
+  problem_turn_change(&change, p, row, s->delta);
   form_add(f, QD_BY_H, 0, change.by_h);
   for (int i = 0; i < 3; ++i) {
     form_add(f, QD_BY_Q, row->dof + i, change.by_q[i]);
@@ -119,7 +119,7 @@ void form_drift(linear_form f[CONSTRAINT_ROWS_MAX], const solved_step *s,
 void form_coupling(linear_form *f, const solved_step *s, int row) {
   const problem *p = &s->w->problem;
   const constraint_state *state = p->constraint + p->equality[row].constraint;
-  const coupling_change law = problem_coupling_change(p, s->model, s->options, row);
+  const coupling_change law = problem_coupling_change(p, row);
   form_add(f, QD_BY_H, 0, law.by_h);
   for (int side = 0; side < 2; ++side) {
     const int dof = state->dof[side];
@@ -156,10 +156,10 @@ int next_coupling(tendon_coupling *c, const solved_step *s, int tendon) {
     c->row = c->place / 2;
     c->share = constraint_tendon_share(state, side);
     c->bend = side ? state->curvature : 0.0;
-    c->law = problem_coupling_change(p, s->model, s->options, c->row);
-    c->moved = tendon_displacement(p, s->model, tendon, s->delta);
+    c->law = problem_coupling_change(p, c->row);
+    c->moved = tendon_displacement(p, tendon, s->delta);
     if (c->law.in_time != 0.0) {
-      c->moved += c->law.in_time * tendon_displacement(p, s->model, tendon, p->v);
+      c->moved += c->law.in_time * tendon_displacement(p, tendon, p->v);
     }
     return 1;
   }

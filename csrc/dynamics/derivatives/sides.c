@@ -230,7 +230,7 @@ static qd_status solve_side(const solved_step *s, island *one) {
   options.tolerance = s->options->tolerance;
   options.iteration_limit = s->options->iteration_limit;
   one->exact = 1;
-  const qd_status status = law_solve(p, one, s->options, &options, &program);
+  const qd_status status = law_solve(p, one, &options, &program);
   return status == QD_OK ? law_sensitivity_prepare(p, one, &one->exact) : status;
 }
 
@@ -243,7 +243,7 @@ static void fill_response(const solved_step *s, island *one, double *limit_force
     derivatives_choose_contacts(s, p->islands.island + i);
   }
   d->poses_known = 0;
-  problem_forces(p, s->model, &w->collision, limit_force);
+  problem_forces(p, &w->collision, limit_force);
   step_point_compute(&w->point, s);
   for (int k = 0; k < DIRECTIONS; ++k) {
     const double *tangent[QD_ARGUMENT_COUNT] = {NULL};
@@ -350,7 +350,7 @@ static qd_status look_at_sides(const solved_step *s, island *one, double *limit_
   }
   one->exact = same;
   restore(s, one, 1);
-  problem_forces(p, s->model, &s->w->collision, limit_force);
+  problem_forces(p, &s->w->collision, limit_force);
   return status;
 }
 

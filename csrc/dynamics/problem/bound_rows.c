@@ -18,11 +18,12 @@ static double largest_violation(const problem *p, const island *one) {
   return largest;
 }
 
-void bound_rows_assemble(problem *p, const kinematics *k, island *one) {
+void bound_rows_assemble(problem *p, island *one) {
   const double travel = TRAVEL_MOST * largest_violation(p, one);
   for (int i = 0; i < one->variable_count; ++i) {
     const int dof = p->dof_of_variable[one->variable + i];
-    const int turns = dof >= 0 && vec3_dot(k->dof_screw[dof].w, k->dof_screw[dof].w) > 0.0;
+    const int turns = dof >= 0 && vec3_dot(p->kinematics->dof_screw[dof].w,
+                                           p->kinematics->dof_screw[dof].w) > 0.0;
     const int tile = i / 4;
     const tile_list list = {1, (int *)&tile};
     for (int side = 0; side < 2; ++side) {

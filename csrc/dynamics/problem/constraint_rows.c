@@ -40,15 +40,14 @@ static int_list constraint_dofs(const qd_model *model, const constraint_state *s
 
 /* Columns of a constraint's rows, for those of these DOFs that are free. */
 static void write_constraint_columns(problem *p, const island *one, double *rows,
-                                     const constraint_state *s, const qd_model *model,
-                                     const kinematics *k, int_list dofs) {
+                                     const constraint_state *s, int_list dofs) {
   for (int i = 0; i < dofs.count; ++i) {
     double column[CONSTRAINT_ROWS_MAX];
     const int dof = dofs.at[i];
     if (dof < 0 || p->variable_of_dof[dof] < 0) {
       continue;
     }
-    constraint_column(column, s, model, k, dof);
+    constraint_column(column, s, p->model, p->kinematics, dof);
     for (int r = 0; r < s->rows; ++r) {
       rows[4 * r * p->list.count + place_of(p, column_of(p, one, dof))] = column[r];
     }
@@ -77,16 +76,15 @@ static void keep_equalities(problem *p, island *one, const constraint_state *s, 
   C->count = row;
 }
 
-void constraint_rows_assemble(problem *p, const qd_model *model, const kinematics *k, island *one,
-                              int index) {
+void constraint_rows_assemble(problem *p, island *one, int index) {
   const constraint_state *s = p->constraint + index;
   p->list.count = 0;
   for (int side = 0; side < 2; ++side) {
-    list_tiles(p, one, constraint_dofs(model, s, side));
+    list_tiles(p, one, constraint_dofs(p->model, s, side));
   }
   double *rows = open_rows(p, &one->C, s->rows);
   for (int side = 0; side < 2; ++side) {
-    write_constraint_columns(p, one, rows, s, model, k, constraint_dofs(model, s, side));
+    write_constraint_columns(p, one, rows, s, constraint_dofs(p->model, s, side));
   }
   keep_equalities(p, one, s, index);
 }

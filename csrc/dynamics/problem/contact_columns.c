@@ -5,8 +5,7 @@
 #include "dynamics/problem/parts.h"
 
 /* Screws of an island's variables. */
-static void place_screws(column_table *columns, const problem *p, const kinematics *k,
-                         const island *one) {
+static void place_screws(column_table *columns, const problem *p, const island *one) {
   column_tile *tile = columns->tile + one->tile;
   memset(tile, 0, (size_t)((one->variable_count + 3) / 4) * sizeof *tile);
   for (int i = 0; i < one->variable_count; ++i) {
@@ -14,7 +13,7 @@ static void place_screws(column_table *columns, const problem *p, const kinemati
     if (dof < 0) {
       continue;
     }
-    const screw *s = k->dof_screw + dof;
+    const screw *s = p->kinematics->dof_screw + dof;
     for (int axis = 0; axis < 3; ++axis) {
       tile[i / 4].w[axis][i % 4] = s->w[axis];
       tile[i / 4].v[axis][i % 4] = s->v[axis];
@@ -22,23 +21,22 @@ static void place_screws(column_table *columns, const problem *p, const kinemati
   }
 }
 
-void contact_columns_fill(column_table *columns, const problem *p, const qd_model *model,
-                          const kinematics *k) {
+void contact_columns_fill(column_table *columns, const problem *p) {
   int entries = 0;
   for (int i = 0; i < p->islands.count; ++i) {
     if (p->islands.island[i].contact_count > 0) {
-      place_screws(columns, p, k, p->islands.island + i);
+      place_screws(columns, p, p->islands.island + i);
     }
   }
-  for (int body = 0; body < model->body_count; ++body) {
-    const int tree = model->body_tree[body], index = tree < 0 ? -1 : p->islands.parent[tree];
+  for (int body = 0; body < p->model->body_count; ++body) {
+    const int tree = p->model->body_tree[body], index = tree < 0 ? -1 : p->islands.parent[tree];
     columns->body_start[body] = entries;
     if (index < 0 || p->islands.island[index].contact_count == 0) {
       continue;
     }
     const int before = p->islands.island[index].variable;
     int last = -1;
-    const int_list chain = body_chain(model, body);
+    const int_list chain = body_chain(p->model, body);
     for (int i = 0; i < chain.count; ++i) {
       const int column = p->variable_of_dof[chain.at[i]] - before;
       if (column < 0) {
@@ -54,7 +52,7 @@ void contact_columns_fill(column_table *columns, const problem *p, const qd_mode
       }
     }
   }
-  columns->body_start[model->body_count] = entries;
+  columns->body_start[p->model->body_count] = entries;
 }
 
 QD_MULTIVERSION

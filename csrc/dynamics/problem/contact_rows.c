@@ -51,33 +51,33 @@ static void motion_in_time(double out[MOTION_MAX], const problem *p, const qd_co
 }
 
 /* Factor of its restitution: that of its island. */
-static double bounce_share(const problem *p, const qd_model *model, const qd_contact *contact) {
-  const int a = model->body_tree[contact->body_a], b = model->body_tree[contact->body_b];
+static double bounce_share(const problem *p, const qd_contact *contact) {
+  const int a = p->model->body_tree[contact->body_a], b = p->model->body_tree[contact->body_b];
   return fmin(a >= 0 ? p->bounce_share[a] : 1.0, b >= 0 ? p->bounce_share[b] : 1.0);
 }
 
 /* Penetrations are undone at most at the recovery speed. In the second-order step, a contact that
  * would be reached faster than the bounce speed rebounds with restitution times its speed (Newton's
  * rule), if this is faster than the gap requires. */
-static double offset_in_time(problem *p, const qd_model *model, const qd_step_options *o,
-                             const qd_contact *contact, contact_block *block) {
-  const double own = model->pair_restitution[contact->pair];
-  const double restitution = bounce_share(p, model, contact) * (own < 0.0 ? o->restitution : own);
+static double offset_in_time(problem *p, const qd_contact *contact, contact_block *block) {
+  const double own = p->model->pair_restitution[contact->pair];
+  const double restitution = bounce_share(p, contact) * (own < 0.0 ? p->options->restitution : own);
   int capped;
-  double offset = gap_to_undo(p, o, contact->dist, &capped);
+  double offset = gap_to_undo(p, contact->dist, &capped);
   block->offset = capped ? OFFSET_CAPPED : OFFSET_GAP;
-  p->deep_count += !capped && contact->dist <= -SHALLOW * contact_size(model, contact);
-  if (o->dynamic && restitution > 0.0) {
+  p->deep_count += !capped && contact->dist <= -SHALLOW * contact_size(p->model, contact);
+  if (p->options->dynamic && restitution > 0.0) {
     double motion[MOTION_MAX];
     motion_in_time(motion, p, contact);
-    const double approach = o->h * motion[0];
-    const double slowest =
-        o->bounce_speed < 0.0 ? 2.0 * o->h * vec3_norm(model->parameters.gravity) : o->bounce_speed;
-    if (approach < -o->h * slowest && contact->dist + approach < 0.0 &&
+    const double approach = p->options->h * motion[0];
+    const double slowest = p->options->bounce_speed < 0.0
+                               ? 2.0 * p->options->h * vec3_norm(p->model->parameters.gravity)
+                               : p->options->bounce_speed;
+    if (approach < -p->options->h * slowest && contact->dist + approach < 0.0 &&
         restitution * approach < offset) {
       offset = restitution * approach;
       block->offset = OFFSET_BOUNCE;
-      block->in_time[0] = restitution * o->h;
+      block->in_time[0] = restitution * p->options->h;
     }
   }
   p->bounce_count += block->offset == OFFSET_BOUNCE;
@@ -87,22 +87,21 @@ static double offset_in_time(problem *p, const qd_model *model, const qd_step_op
 
 /* The normal row's offset, from the squared length of that row. Compliant contacts (gives) need no
  * limit. Relaxed contacts may not deepen; with a barrier they get a small gap. */
-static double contact_offset(problem *p, const qd_model *model, const qd_step_options *o,
-                             const qd_contact *contact, contact_block *block,
+static double contact_offset(problem *p, const qd_contact *contact, contact_block *block,
                              double normal_squared) {
-  if (model->pair_soft[contact->pair] >= 0) {
+  if (p->model->pair_soft[contact->pair] >= 0) {
     block->offset = contact->dist > 0.0 ? OFFSET_GAP : OFFSET_HELD;
-    return pressure_guard_gap(model, contact);
+    return pressure_guard_gap(p->model, contact);
   }
   const int gives = block->compliance > 0.0;
   const int forced = !gives && contact->dist <= 0.0 &&
                      contact->dist * contact->dist >= FORCED_MOST * FORCED_MOST * normal_squared;
   if (!forced &&
-      (gives || !((p->recovery & RECOVER_RELAX) && problem_is_shallow(model, contact)))) {
-    return gives ? contact->dist : offset_in_time(p, model, o, contact, block);
+      (gives || !((p->recovery & RECOVER_RELAX) && problem_is_shallow(p->model, contact)))) {
+    return gives ? contact->dist : offset_in_time(p, contact, block);
   }
   ++p->relaxed_count;
-  return isinf(o->kappa) ? 0.0 : NEAR_LENGTH * contact_size(model, contact);
+  return isinf(p->options->kappa) ? 0.0 : NEAR_LENGTH * contact_size(p->model, contact);
 }
 
 /* Whether a row depends on the variables. */
@@ -190,10 +189,9 @@ static int logs_of(const friction_rows *rows, const qd_model *model, const qd_st
   return o->friction_model == QD_CONE ? 2 : o->ray_count + 2 * (dim > 3 ? dim - 3 : 0);
 }
 
-void contact_rows_assemble(problem *p, const qd_model *model, const qd_step_options *o,
-                           const kinematics *k, const collision *c, const double *q, island *one,
-                           int index) {
-  const qd_contact *contact = c->contact + index;
+void contact_rows_assemble(problem *p, island *one, int index) {
+  const qd_model *model = p->model;
+  const qd_contact *contact = p->collision->contact + index;
   contact_block *block = p->block + index;
   double squared[MOTION_MAX] = {0.0};
   int present[MOTION_MAX];
@@ -202,11 +200,11 @@ void contact_rows_assemble(problem *p, const qd_model *model, const qd_step_opti
     return;
   }
   contact_motions_compute(p, one, contact, squared);
-  const int yields = contact_yields(model, o, contact->pair);
+  const int yields = contact_yields(model, p->options, contact->pair);
   const double size = contact_size(model, contact);
   const double still = SLIGHT * fmax(size, sqrt(squared[1] + squared[2]));
-  if (!(yields && o->dynamic) && squared[0] <= still * still &&
-      contact_never_parts(model, p->variable_of_dof, k, c, index)) {
+  if (!(yields && p->options->dynamic) && squared[0] <= still * still &&
+      contact_never_parts(model, p->variable_of_dof, p->kinematics, p->collision, index)) {
     return;
   }
   for (int i = 0; i < MOTION_MAX; ++i) {
@@ -217,31 +215,31 @@ void contact_rows_assemble(problem *p, const qd_model *model, const qd_step_opti
   block->rows.row = p->friction_row + p->friction_row_count;
   const int is_soft = model->pair_soft[contact->pair] >= 0;
   contact_yield yield;
-  block->compliance = is_soft ? 0.0 : contact_compliance(model, o, contact->pair);
+  block->compliance = is_soft ? 0.0 : contact_compliance(model, p->options, contact->pair);
   if (yields) {
-    if (contact_yield_is_implicit(model, o, contact->pair)) {
-      block->weight_share = metric_share_of_contact(p, model, one, c, contact, q);
+    if (contact_yield_is_implicit(model, p->options, contact->pair)) {
+      block->weight_share = metric_share_of_contact(p, one, contact);
     }
-    contact_yield_compute(&yield, NULL, model, contact, block->weight_share, o);
+    contact_yield_compute(&yield, NULL, model, contact, block->weight_share, p->options);
     block->offset = OFFSET_YIELD;
     block->compliance = yield.whole.normal;
   }
   if (is_soft) {
     friction_rows_fill(&block->rows, contact->friction, 1, present, QD_CONE, 0, NULL);
-  } else if (yields && o->dynamic) {
-    fill_rows_in_time(&block->rows, model, o, contact, present);
-  } else if (contact_yields_by_edges(model, o, contact)) {
+  } else if (yields && p->options->dynamic) {
+    fill_rows_in_time(&block->rows, model, p->options, contact, present);
+  } else if (contact_yields_by_edges(model, p->options, contact)) {
     friction_rows_fill_halves(&block->rows, contact->friction, contact->dim, present);
   } else if (block->compliance > 0.0) {
     friction_rows_fill_cone(&block->rows, contact->friction, contact->dim, present);
   } else {
-    friction_rows_fill(&block->rows, contact->friction, contact->dim, present, o->friction_model,
-                       o->ray_count, p->rays);
+    friction_rows_fill(&block->rows, contact->friction, contact->dim, present,
+                       p->options->friction_model, p->options->ray_count, p->rays);
   }
   const int rows = block->rows.count;
-  const double offset =
-      yields ? yield.whole.offset : contact_offset(p, model, o, contact, block, squared[0]);
-  const double target = barrier_target(o, logs_of(&block->rows, model, o, contact));
+  const double offset = yields ? yield.whole.offset : contact_offset(p, contact, block, squared[0]);
+  const double target =
+      barrier_target(p->options, logs_of(&block->rows, model, p->options, contact));
   if (!rows_move(&block->rows, squared)) {
     block->held_force = target > 0.0 ? held_force(rows * target, offset, block->compliance) : 0.0;
     block->rows.count = 0;

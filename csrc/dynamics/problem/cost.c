@@ -15,22 +15,23 @@
 #define NOTHING 1e-200
 
 /* epsilon, or k_min h^2 / (largest mass diagonal of the tree) / mass_ratio (formulation 2) */
-static void fill_epsilon(problem *p, const qd_model *model, const qd_step_options *o) {
-  for (int dof = 0; dof < model->nv; ++dof) {
-    const double largest = model->tree_inertia[model->dof_tree[dof]];
-    const int by_ratio = o->mass_ratio > 0.0 && largest > 0.0;
-    if (o->dynamic) {
+static void fill_epsilon(problem *p) {
+  for (int dof = 0; dof < p->model->nv; ++dof) {
+    const double largest = p->model->tree_inertia[p->model->dof_tree[dof]];
+    const int by_ratio = p->options->mass_ratio > 0.0 && largest > 0.0;
+    if (p->options->dynamic) {
       p->epsilon[dof] = 1.0;
       continue;
     }
-    p->epsilon[dof] =
-        by_ratio ? model->smallest_stiffness * o->h * o->h / largest / o->mass_ratio : o->epsilon;
+    p->epsilon[dof] = by_ratio ? p->model->smallest_stiffness * p->options->h * p->options->h /
+                                     largest / p->options->mass_ratio
+                               : p->options->epsilon;
   }
 }
 
 /* The columns that mass couples: in each tree, from the first unactuated one to the last. */
-static void find_tree_columns(problem *p, const qd_model *model, const qd_step_options *o) {
-  for (int tree = 0; tree < model->tree_count; ++tree) {
+static void find_tree_columns(problem *p) {
+  for (int tree = 0; tree < p->model->tree_count; ++tree) {
     p->tree_first[tree] = INT_MAX;
     p->tree_last[tree] = -1;
   }
@@ -39,8 +40,8 @@ static void find_tree_columns(problem *p, const qd_model *model, const qd_step_o
     const int *dofs = p->dof_of_variable + one->variable;
     for (int column = 0; column < one->variable_count; ++column) {
       const int dof = dofs[column];
-      if (dof >= 0 && dof_has_mass(model, o, dof)) {
-        const int tree = model->dof_tree[dof];
+      if (dof >= 0 && dof_has_mass(p->model, p->options, dof)) {
+        const int tree = p->model->dof_tree[dof];
         p->tree_first[tree] = column < p->tree_first[tree] ? column : p->tree_first[tree];
         p->tree_last[tree] = column;
       }
@@ -49,13 +50,12 @@ static void find_tree_columns(problem *p, const qd_model *model, const qd_step_o
 }
 
 /* Zero rows of Q with the tiles of all coupled columns. */
-static void open_cost_rows(problem *p, const qd_model *model, const qd_step_options *o,
-                           island *one) {
+static void open_cost_rows(problem *p, island *one) {
   tile_rows_clear(&one->Q);
   for (int i = 0; i < one->variable_count; ++i) {
     const int dof = p->dof_of_variable[one->variable + i];
-    const int alone = dof < 0 || !dof_has_mass(model, o, dof);
-    const int tree = alone ? -1 : model->dof_tree[dof];
+    const int alone = dof < 0 || !dof_has_mass(p->model, p->options, dof);
+    const int tree = alone ? -1 : p->model->dof_tree[dof];
     const int whole = one->soft_pairs > 0;
     const int first = whole ? 0 : (alone ? i : p->tree_first[tree]) / 4;
     const int last = (whole ? one->variable_count - 1 : alone ? i : p->tree_last[tree]) / 4;
@@ -67,35 +67,35 @@ static void open_cost_rows(problem *p, const qd_model *model, const qd_step_opti
   }
 }
 
-LANES_INLINE void fill_mass_row(problem *p, const qd_model *model, const qd_step_options *o,
-                                const kinematics *k, const inertia *I, const island *one, int i) {
+LANES_INLINE void fill_mass_row(problem *p, const inertia *I, const island *one, int i) {
+  const qd_model *model = p->model;
   const int di = p->dof_of_variable[one->variable + i];
-  if (!dof_has_mass(model, o, di)) {
+  if (!dof_has_mass(model, p->options, di)) {
     return;
   }
   const int_list chain = body_chain(model, model->dof_body[di]);
-  const double factor = p->epsilon[di] / (o->h * o->h);
-  const int count = inertia_mass_row(p->scratch, model, k, I, di);
+  const double factor = p->epsilon[di] / (p->options->h * p->options->h);
+  const int count = inertia_mass_row(p->scratch, model, p->kinematics, I, di);
   for (int c = 0; c < count; ++c) {
     const int j = column_of(p, one, chain.at[c]);
-    if (p->variable_of_dof[chain.at[c]] >= 0 && dof_has_mass(model, o, chain.at[c])) {
+    if (p->variable_of_dof[chain.at[c]] >= 0 && dof_has_mass(model, p->options, chain.at[c])) {
       *cost_entry(one, i, j) = *cost_entry(one, j, i) = factor * p->scratch[c];
     }
   }
 }
 
 /* Actuators, springs and dampers of a joint that have no rows. */
-LANES_INLINE void add_springs(problem *p, const qd_model *model, const qd_step_options *o,
-                              const island *one, int i, const qd_step_input *input, double rate,
-                              int clamps, int early) {
+LANES_INLINE void add_springs(problem *p, const island *one, int i, double rate, int clamps,
+                              int early) {
+  const qd_model *model = p->model;
   const model_parameters *par = &model->parameters;
-  const double *q = input->q;
+  const double *q = p->input->q;
   const int dof = p->dof_of_variable[one->variable + i], joint = model->dof_joint[dof];
   double *b = p->b + one->variable + i, *diagonal = cost_entry(one, i, i);
   const int_list actuators = dof_actuators(model, dof);
   for (int k = 0; k < actuators.count; ++k) {
-    const actuator_force force = problem_actuator_force(p, model, o, input, actuators.at[k]);
-    if (actuator_has_row(p, model, o, actuators.at[k], &force)) {
+    const actuator_force force = problem_actuator_force(p, actuators.at[k]);
+    if (actuator_has_row(p, actuators.at[k], &force)) {
       continue;
     }
     *diagonal += force.stiffness;
@@ -111,10 +111,9 @@ LANES_INLINE void add_springs(problem *p, const qd_model *model, const qd_step_o
 }
 
 /* The force of the present velocity, M coasting / h - c; rotors are on the diagonal. */
-LANES_INLINE void add_velocity(problem *p, const qd_model *model, const island *one, int i,
-                               double h) {
-  const int dof = p->dof_of_variable[one->variable + i], joint = model->dof_joint[dof];
-  const double rotor = model->parameters.joint_armature[joint] / h;
+LANES_INLINE void add_velocity(problem *p, const island *one, int i, double h) {
+  const int dof = p->dof_of_variable[one->variable + i], joint = p->model->dof_joint[dof];
+  const double rotor = p->model->parameters.joint_armature[joint] / h;
   *cost_entry(one, i, i) += rotor / h;
   p->b[one->variable + i] += p->inertial[dof] - rotor * p->coasting[dof];
 }
@@ -125,77 +124,73 @@ static void fill_padding(problem *p, const island *one, int i) {
   p->b[one->variable + i] = 0.0;
 }
 
-LANES_INLINE double force_at_rest(const problem *p, const qd_model *model, const qd_step_options *o,
-                                  int dof) {
-  const int falls = !model->dof_is_driven[dof] || o->gravity_on_actuated;
+LANES_INLINE double force_at_rest(const problem *p, int dof) {
+  const int falls = !p->model->dof_is_driven[dof] || p->options->gravity_on_actuated;
   return (falls ? p->gravity[dof] : 0.0) + p->applied[dof];
 }
 
 /* The cost of an island; `padded` is a constant, so that islands without padding skip its test. */
-LANES_INLINE void fill_cost(problem *p, const qd_model *model, const qd_step_options *o,
-                            const kinematics *k, const inertia *I, const qd_step_input *input,
-                            const island *one, int padded) {
-  const double rate = damping_rate(o);
-  const int clamps = o->force_limits && model->bounded_forces > 0, moves = o->dynamic;
-  const int early = springs_act_early(model, o);
+LANES_INLINE void fill_cost(problem *p, const inertia *I, const island *one, int padded) {
+  const double rate = damping_rate(p->options);
+  const int clamps = p->options->force_limits && p->model->bounded_forces > 0,
+            moves = p->options->dynamic;
+  const int early = springs_act_early(p->model, p->options);
   for (int i = 0; i < one->variable_count; ++i) {
     const int dof = p->dof_of_variable[one->variable + i];
     if (padded && dof < 0) {
       fill_padding(p, one, i);
       continue;
     }
-    p->b[one->variable + i] = -force_at_rest(p, model, o, dof);
-    fill_mass_row(p, model, o, k, I, one, i);
+    p->b[one->variable + i] = -force_at_rest(p, dof);
+    fill_mass_row(p, I, one, i);
     const double mass = *cost_entry(one, i, i);
-    add_springs(p, model, o, one, i, input, rate, clamps, early);
+    add_springs(p, one, i, rate, clamps, early);
     if (moves) {
       p->spring[one->variable + i] = *cost_entry(one, i, i) - mass;
-      add_velocity(p, model, one, i, o->h);
+      add_velocity(p, one, i, p->options->h);
     }
   }
 }
 
 /* Coasting trees have no bias force, but another velocity. */
-static void fill_coasting(problem *p, const qd_model *model, const kinematics *k, const inertia *I,
-                          double h) {
-  for (int tree = 0; tree < model->tree_count; ++tree) {
-    if (tree_coasts(model, tree)) {
+static void fill_coasting(problem *p, const inertia *I, double h) {
+  for (int tree = 0; tree < p->model->tree_count; ++tree) {
+    if (tree_coasts(p->model, tree)) {
       coasting c;
-      coasting_compute(&c, p->coasting, model, k, I, tree, p->v, h);
+      coasting_compute(&c, p->coasting, p->model, p->kinematics, I, tree, p->v, h);
       memset(p->stirred + c.dof, 0, (size_t)c.count * sizeof(double));
     }
   }
 }
 
 /* The force required if the motion at v comes to rest within h: c - M v / h */
-static void fill_inertial(problem *p, const qd_model *model, const qd_step_options *o,
-                          const kinematics *k, inertia *I, const double *v) {
+static void fill_inertial(problem *p, inertia *I, const double *v) {
+  const qd_model *model = p->model;
   for (int dof = 0; dof < model->nv; ++dof) {
     p->v[dof] = p->coasting[dof] = p->stirred[dof] = v != NULL ? v[dof] : 0.0;
   }
-  twist_field_compute(&p->velocity, model, k, p->v);
-  if (o->gyroscopic == QD_GYROSCOPIC_IMPLICIT) {
-    fill_coasting(p, model, k, I, o->h);
+  twist_field_compute(&p->velocity, model, p->kinematics, p->v);
+  if (p->options->gyroscopic == QD_GYROSCOPIC_IMPLICIT) {
+    fill_coasting(p, I, p->options->h);
   }
   for (int dof = 0; dof < model->nv; ++dof) {
-    p->rate[dof] = -p->coasting[dof] / o->h;
+    p->rate[dof] = -p->coasting[dof] / p->options->h;
   }
-  body_motion_compute(&p->motion_in_time, model, k, p->stirred, p->rate);
-  if (model->constraint_count > 0 && contacts_yield_in_time(o)) {
-    body_motion_compute(&p->drift, model, k, p->v, NULL);
+  body_motion_compute(&p->motion_in_time, model, p->kinematics, p->stirred, p->rate);
+  if (model->constraint_count > 0 && contacts_yield_in_time(p->options)) {
+    body_motion_compute(&p->drift, model, p->kinematics, p->v, NULL);
   }
-  inertial_force(p->inertial, I->momentum, model, k, I, &p->motion_in_time);
+  inertial_force(p->inertial, I->momentum, model, p->kinematics, I, &p->motion_in_time);
 }
 
-static void fill_applied(problem *p, const qd_model *model, const kinematics *k, inertia *I,
-                         const qd_step_input *input) {
-  if (input->tau != NULL) {
-    memcpy(p->applied, input->tau, (size_t)model->nv * sizeof(double));
+static void fill_applied(problem *p, inertia *I) {
+  if (p->input->tau != NULL) {
+    memcpy(p->applied, p->input->tau, (size_t)p->model->nv * sizeof(double));
   } else {
-    memset(p->applied, 0, (size_t)model->nv * sizeof(double));
+    memset(p->applied, 0, (size_t)p->model->nv * sizeof(double));
   }
-  if (input->wrench != NULL) {
-    applied_add_force(p->applied, I->momentum, model, k, input->wrench);
+  if (p->input->wrench != NULL) {
+    applied_add_force(p->applied, I->momentum, p->model, p->kinematics, p->input->wrench);
   }
 }
 
@@ -208,26 +203,26 @@ static void drop_nothing(double *b, int count) {
   }
 }
 
-void cost_assemble(problem *p, const qd_model *model, const qd_step_options *o, const kinematics *k,
-                   inertia *I, const qd_step_input *input) {
+void cost_assemble(problem *p, inertia *I) {
   if (!p->loads_are_known) {
-    inertia_compute(model, k, o->gravity_on_actuated || o->dynamic, I);
-    inertia_gravity_force(p->gravity, model, k, I);
-    fill_applied(p, model, k, I, input);
-    fill_epsilon(p, model, o);
-    if (o->dynamic) {
-      fill_inertial(p, model, o, k, I, input->v);
+    inertia_compute(p->model, p->kinematics, p->options->gravity_on_actuated || p->options->dynamic,
+                    I);
+    inertia_gravity_force(p->gravity, p->model, p->kinematics, I);
+    fill_applied(p, I);
+    fill_epsilon(p);
+    if (p->options->dynamic) {
+      fill_inertial(p, I, p->input->v);
     }
     p->loads_are_known = 1;
   }
-  find_tree_columns(p, model, o);
+  find_tree_columns(p);
   for (int i = 0; i < p->islands.count; ++i) {
-    open_cost_rows(p, model, o, p->islands.island + i);
+    open_cost_rows(p, p->islands.island + i);
     const island *one = p->islands.island + i;
     if (one->in_blocks) {
-      fill_cost(p, model, o, k, I, input, one, 1);
+      fill_cost(p, I, one, 1);
     } else {
-      fill_cost(p, model, o, k, I, input, one, 0);
+      fill_cost(p, I, one, 0);
     }
   }
   drop_nothing(p->b, p->n);

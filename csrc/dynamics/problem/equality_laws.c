@@ -9,12 +9,12 @@
 /* ---------------------------------------------------------------- couplings */
 
 /* C v of a coupling. */
-static double coupling_speed(const problem *p, const qd_model *model, const constraint_state *s) {
+static double coupling_speed(const problem *p, const constraint_state *s) {
   double speed = 0.0;
   for (int side = 0; side < 2; ++side) {
     const double share = side == 0 ? 1.0 : -s->slope;
     if (s->tendon[side] >= 0) {
-      speed += share * tendon_displacement(p, model, s->tendon[side], p->v);
+      speed += share * tendon_displacement(p, s->tendon[side], p->v);
     } else if (s->dof[side] >= 0) {
       speed += share * p->v[s->dof[side]];
     }
@@ -36,12 +36,11 @@ static mujoco_reference law_of(const qd_model *model, const equality_row *row, d
   return mujoco_reference_of(model->constraint_solver + 8 * row->constraint, weight);
 }
 
-static void couple(problem *p, const qd_model *model, const qd_step_options *o,
-                   const mujoco_reference *of, int i) {
+static void couple(problem *p, const mujoco_reference *of, int i) {
   const constraint_state *s = p->constraint + p->equality[i].constraint;
   mujoco_row law;
-  mujoco_row_compute(&law, NULL, NULL, of, -fabs(s->violation[0]), o->h);
-  p->c[i] = law.in_time * coupling_speed(p, model, s) + law.spring * s->violation[0];
+  mujoco_row_compute(&law, NULL, NULL, of, -fabs(s->violation[0]), p->options->h);
+  p->c[i] = law.in_time * coupling_speed(p, s) + law.spring * s->violation[0];
   p->compliance_eq[i] = law.compliance;
 }
 
@@ -79,7 +78,7 @@ static double drift_share(const mujoco_reference *of, const mujoco_row *law, dou
   return of->kind & QD_REFERENCE_IMPLICIT ? -h * law->in_time : h * h;
 }
 
-static void anchor(problem *p, const qd_step_options *o, const mujoco_reference *of, int i) {
+static void anchor(problem *p, const mujoco_reference *of, int i) {
   const equality_row *row = p->equality + i;
   const constraint_state *s = p->constraint + row->constraint;
   const constraint_law *at = p->law + row->constraint;
@@ -87,34 +86,35 @@ static void anchor(problem *p, const qd_step_options *o, const mujoco_reference 
   if (i == 0 || row[-1].constraint != row->constraint) {
     fill_law(p, row->constraint);
   }
-  mujoco_row_compute(&law, NULL, NULL, of, -constraint_length(s), o->h);
+  mujoco_row_compute(&law, NULL, NULL, of, -constraint_length(s), p->options->h);
   p->c[i] = law.in_time * at->speed[row->component] + law.spring * s->violation[row->component] +
-            drift_share(of, &law, o->h) * at->drift[row->component];
+            drift_share(of, &law, p->options->h) * at->drift[row->component];
   p->compliance_eq[i] = law.compliance;
 }
 
-anchor_change problem_anchor_change(const problem *p, const qd_model *model,
-                                    const qd_step_options *o, int row) {
+anchor_change problem_anchor_change(const problem *p, int row) {
   const equality_row *equality = p->equality + row;
   const constraint_state *s = p->constraint + equality->constraint;
   const int component = equality->component;
   if (!(equality->weight > 0.0)) {
     const int capped = s->capped[component / 3];
-    return (anchor_change){.spring = 1.0, .by_h = capped ? s->violation[component] / o->h : 0.0};
+    return (anchor_change){.spring = 1.0,
+                           .by_h = capped ? s->violation[component] / p->options->h : 0.0};
   }
-  const mujoco_reference of = law_of(model, equality, equality->weight);
+  const mujoco_reference of = law_of(p->model, equality, equality->weight);
   const int implicit = (of.kind & QD_REFERENCE_IMPLICIT) != 0;
   const constraint_law *at = p->law + equality->constraint;
   const double speed = at->speed[component], drift = at->drift[component];
   const double c = s->violation[component], force = p->dual_eq[row];
   mujoco_row law, by_depth, by_h;
-  mujoco_row_compute(&law, &by_depth, &by_h, &of, -constraint_length(s), o->h);
-  const double drift_by_depth = implicit ? -o->h * by_depth.in_time : 0.0;
-  const double drift_by_h = implicit ? -law.in_time - o->h * by_h.in_time : 2.0 * o->h;
+  mujoco_row_compute(&law, &by_depth, &by_h, &of, -constraint_length(s), p->options->h);
+  const double drift_by_depth = implicit ? -p->options->h * by_depth.in_time : 0.0;
+  const double drift_by_h =
+      implicit ? -law.in_time - p->options->h * by_h.in_time : 2.0 * p->options->h;
   return (anchor_change){
       .in_time = law.in_time,
       .spring = law.spring,
-      .drift = drift_share(&of, &law, o->h),
+      .drift = drift_share(&of, &law, p->options->h),
       .along = by_depth.in_time * speed + by_depth.spring * c + by_depth.compliance * force +
                drift_by_depth * drift,
       .by_h = by_h.in_time * speed + by_h.spring * c + by_h.compliance * force + drift_by_h * drift,
@@ -123,38 +123,36 @@ anchor_change problem_anchor_change(const problem *p, const qd_model *model,
 
 /* ---------------------------------------------------------------- all equalities */
 
-void equality_yield(problem *p, const qd_model *model, const qd_step_options *o, const island *one,
-                    int i, const double *q) {
+void equality_yield(problem *p, const island *one, int i) {
   equality_row *row = p->equality + one->equality + i;
   const constraint_state *s = p->constraint + row->constraint;
-  mujoco_reference of =
-      law_of(model, row,
-             s->rows == 1 ? coupling_weight(model, s) : anchor_weight(model, s, row->component));
-  row->shares = metric_share_weigh(&of, p, model, one, &one->C, i, q);
+  mujoco_reference of = law_of(p->model, row,
+                               s->rows == 1 ? coupling_weight(p->model, s)
+                                            : anchor_weight(p->model, s, row->component));
+  row->shares = metric_share_weigh(&of, p, one, &one->C, i);
   row->weight = of.weight;
   if (s->rows == 1) {
-    couple(p, model, o, &of, one->equality + i);
+    couple(p, &of, one->equality + i);
   } else {
-    anchor(p, o, &of, one->equality + i);
+    anchor(p, &of, one->equality + i);
   }
   ++p->timed_count;
 }
 
 /* ---------------------------------------------------------------- derivatives of couplings */
 
-coupling_change problem_coupling_change(const problem *p, const qd_model *model,
-                                        const qd_step_options *o, int row) {
+coupling_change problem_coupling_change(const problem *p, int row) {
   const equality_row *equality = p->equality + row;
   const constraint_state *s = p->constraint + equality->constraint;
   double change[3];
   if (!(equality->weight > 0.0)) {
-    return s->capped[0] ? (coupling_change){0.0, 0.0, s->violation[0] / o->h}
+    return s->capped[0] ? (coupling_change){0.0, 0.0, s->violation[0] / p->options->h}
                         : (coupling_change){1.0, 0.0, 0.0};
   }
   const double side = s->violation[0] > 0.0 ? -1.0 : 1.0; /* makes it a depth (<= 0) */
   const mujoco_reference of =
-      mujoco_reference_of(model->constraint_solver + 8 * equality->constraint, equality->weight);
-  mujoco_row_change(change, &of, side * s->violation[0], o->h, side * coupling_speed(p, model, s),
+      mujoco_reference_of(p->model->constraint_solver + 8 * equality->constraint, equality->weight);
+  mujoco_row_change(change, &of, side * s->violation[0], p->options->h, side * coupling_speed(p, s),
                     side * p->dual_eq[row]);
   return (coupling_change){change[0], change[1], side * change[2]};
 }

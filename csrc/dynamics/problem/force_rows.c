@@ -13,18 +13,14 @@ int problem_clamps_force(const qd_model *model, const qd_step_options *o, int ac
   return o->force_limits && contacts_yield_in_time(o) && actuator_is_bounded(model, actuator);
 }
 
-clamped_force problem_clamped_force(const problem *p, const qd_model *model,
-                                    const qd_step_options *o, const qd_step_input *input,
-                                    int actuator) {
-  const actuator_point at = actuator_point_at(p, model, o, input, actuator);
-  return actuator_force_clamped(model, actuator, &at, actuator_speed(p, model, actuator));
+clamped_force problem_clamped_force(const problem *p, int actuator) {
+  const actuator_point at = actuator_point_at(p, actuator);
+  return actuator_force_clamped(p->model, actuator, &at, actuator_speed(p, actuator));
 }
 
-actuator_slopes problem_clamped_slopes(const problem *p, const qd_model *model,
-                                       const qd_step_options *o, const qd_step_input *input,
-                                       int actuator, double d) {
-  const actuator_point at = actuator_point_at(p, model, o, input, actuator);
-  return actuator_slopes_clamped(model, actuator, &at, actuator_speed(p, model, actuator), d);
+actuator_slopes problem_clamped_slopes(const problem *p, int actuator, double d) {
+  const actuator_point at = actuator_point_at(p, actuator);
+  return actuator_slopes_clamped(p->model, actuator, &at, actuator_speed(p, actuator), d);
 }
 
 /* ---------------------------------------------------------------- rows */
@@ -63,80 +59,74 @@ static mujoco_reference friction_law(const qd_model *model, int dof, double weig
   return of;
 }
 
-static void yield_at_friction(problem *p, const qd_model *model, const qd_step_options *o,
-                              island *one, force_row *row) {
-  mujoco_reference of = friction_law(model, row->dof, model->dof_invweight[row->dof]);
+static void yield_at_friction(problem *p, island *one, force_row *row) {
+  mujoco_reference of = friction_law(p->model, row->dof, p->model->dof_invweight[row->dof]);
   mujoco_row law;
-  if ((of.kind & QD_REFERENCE_IMPLICIT) && model->dof_q[row->dof] >= 0) {
+  if ((of.kind & QD_REFERENCE_IMPLICIT) && p->model->dof_q[row->dof] >= 0) {
     of.weight *= metric_share_of_dof(p, one, column_of(p, one, row->dof));
   }
   row->weight = of.weight;
-  mujoco_row_compute(&law, NULL, NULL, &of, 0.0, o->h);
+  mujoco_row_compute(&law, NULL, NULL, &of, 0.0, p->options->h);
   p->g[row->row] = law.in_time * p->v[row->dof];
   p->compliance[row->row] = law.compliance;
   ++one->compliant;
   ++p->timed_count;
 }
 
-void problem_friction_change(double change[3], const problem *p, const qd_model *model,
-                             const qd_step_options *o, const force_row *row) {
+void problem_friction_change(double change[3], const problem *p, const force_row *row) {
   change[0] = change[1] = change[2] = 0.0;
   if (row->weight > 0.0) {
-    const mujoco_reference of = friction_law(model, row->dof, row->weight);
-    mujoco_row_change(change, &of, 0.0, o->h, p->v[row->dof], p->dual[row->row]);
+    const mujoco_reference of = friction_law(p->model, row->dof, row->weight);
+    mujoco_row_change(change, &of, 0.0, p->options->h, p->v[row->dof], p->dual[row->row]);
     change[0] = 0.0;
   }
 }
 
 /* d = 0, with a limited force */
-static void add_friction(problem *p, const qd_model *model, const qd_step_options *o, island *one,
-                         int dof) {
-  const double most = model->parameters.joint_friction[model->dof_joint[dof]];
+static void add_friction(problem *p, island *one, int dof) {
+  const double most = p->model->parameters.joint_friction[p->model->dof_joint[dof]];
   const force_row row = {.dof = dof, .actuator = -1};
-  if (!(most > 0.0) || (contacts_yield_in_time(o) && dof_turns(model, dof))) {
+  if (!(most > 0.0) || (contacts_yield_in_time(p->options) && dof_turns(p->model, dof))) {
     return; /* none, or about an axis of the body (turn_rows.c) */
   }
   add_force_row(p, one, &row, 0.0, -most, most);
-  if (contacts_yield_in_time(o)) {
-    yield_at_friction(p, model, o, one, p->force_row + p->force_row_count - 1);
+  if (contacts_yield_in_time(p->options)) {
+    yield_at_friction(p, one, p->force_row + p->force_row_count - 1);
   }
 }
 
 /* F0 - K d = F between the limits: d - F0 / K + F / K = 0 */
-static void add_actuators(problem *p, const qd_model *model, const qd_step_options *o, island *one,
-                          const qd_step_input *input, int dof) {
-  const int_list actuators = dof_actuators(model, dof);
+static void add_actuators(problem *p, island *one, int dof) {
+  const int_list actuators = dof_actuators(p->model, dof);
   for (int k = 0; k < actuators.count; ++k) {
-    const double *range = model->parameters.actuator_force_range + 2 * actuators.at[k];
-    const actuator_force force = problem_actuator_force(p, model, o, input, actuators.at[k]);
-    if (actuator_has_row(p, model, o, actuators.at[k], &force)) {
+    const double *range = p->model->parameters.actuator_force_range + 2 * actuators.at[k];
+    const actuator_force force = problem_actuator_force(p, actuators.at[k]);
+    if (actuator_has_row(p, actuators.at[k], &force)) {
       const force_row row = {.dof = dof, .actuator = actuators.at[k], .stiffness = force.stiffness};
       add_force_row(p, one, &row, -force.at_rest / force.stiffness, range[0], range[1]);
     }
   }
 }
 
-void force_rows_assemble(problem *p, const qd_model *model, const qd_step_options *o,
-                         const qd_step_input *input, island *one) {
+void force_rows_assemble(problem *p, island *one) {
   one->force_row = p->force_row_count;
-  for (int i = 0; model->bounded_forces > 0 && i < one->variable_count; ++i) {
+  for (int i = 0; p->model->bounded_forces > 0 && i < one->variable_count; ++i) {
     const int dof = p->dof_of_variable[one->variable + i];
     if (dof >= 0) {
-      add_friction(p, model, o, one, dof);
-      add_actuators(p, model, o, one, input, dof);
+      add_friction(p, one, dof);
+      add_actuators(p, one, dof);
     }
   }
   if (one->force_row_count > 0) {
-    add_cone(p, one, QD_INTERVAL, one->force_row_count, barrier_target(o, 1));
+    add_cone(p, one, QD_INTERVAL, one->force_row_count, barrier_target(p->options, 1));
   }
 }
 
 /* F0 - (K - m) d = F between the limits, with m d in the cost: between the limits the force on the
  * joint is still F0 - K d, and at a limit its inertia remains. */
-static void resist(const problem *p, const qd_model *model, double by_inertia, const island *one,
-                   force_row *row) {
+static void resist(const problem *p, double by_inertia, const island *one, force_row *row) {
   const double K = row->stiffness;
-  row->resistance = by_inertia * model->actuator_inertia[row->actuator];
+  row->resistance = by_inertia * p->model->actuator_inertia[row->actuator];
   if (!(row->resistance > RESISTANCE_LEAST * K && row->resistance < RESISTANCE_MOST * K)) {
     row->by_stiffness = row->resistance < RESISTANCE_MOST * K ? RESISTANCE_LEAST : RESISTANCE_MOST;
     row->resistance = row->by_stiffness * K;
@@ -152,21 +142,20 @@ static int may_resist(const qd_model *model, const qd_step_options *o, const for
   return !o->dynamic && row->actuator >= 0 && actuator_shares_inertia(model, row->actuator);
 }
 
-int problem_may_resist(const problem *p, const qd_model *model, const qd_step_options *o) {
+int problem_may_resist(const problem *p) {
   int any = 0;
   for (int i = 0; i < p->force_row_count && !any; ++i) {
-    any = may_resist(model, o, p->force_row + i);
+    any = may_resist(p->model, p->options, p->force_row + i);
   }
   return any;
 }
 
-int problem_resist(const problem *p, const qd_model *model, const qd_step_options *o,
-                   const island *one) {
+int problem_resist(const problem *p, const island *one) {
   int count = 0;
   for (int i = one->force_row; i < one->force_row + one->force_row_count; ++i) {
     force_row *row = p->force_row + i;
-    if (may_resist(model, o, row)) {
-      resist(p, model, p->epsilon[row->dof] / (o->h * o->h), one, row);
+    if (may_resist(p->model, p->options, row)) {
+      resist(p, p->epsilon[row->dof] / (p->options->h * p->options->h), one, row);
       ++count;
     }
   }
@@ -213,20 +202,20 @@ static void row_forces(const problem *p, double *force, double *at_limit) {
   }
 }
 
-void problem_actuator_forces(const problem *p, const qd_model *model, const qd_step_options *o,
-                             const qd_step_input *input, const double *delta, double *force) {
+void problem_actuator_forces(const problem *p, const double *delta, double *force) {
+  const qd_model *model = p->model;
   double *at_limit = force + model->nu;
   for (int i = 0; i < model->nu; ++i) {
     const int tendon = model->actuator_tendon[i];
-    const actuator_force found = problem_actuator_force(p, model, o, input, i);
+    const actuator_force found = problem_actuator_force(p, i);
     const double moved =
-        tendon >= 0 ? tendon_displacement(p, model, tendon, delta) : delta[model->actuator_dof[i]];
+        tendon >= 0 ? tendon_displacement(p, tendon, delta) : delta[model->actuator_dof[i]];
     force[i] = found.at_rest - found.stiffness * moved;
     at_limit[i] =
-        problem_clamps_force(model, o, i) && problem_clamped_force(p, model, o, input, i).side != 0;
+        problem_clamps_force(model, p->options, i) && problem_clamped_force(p, i).side != 0;
   }
-  if (o->force_limits && model->bounded_forces > 0) {
-    clamp_forces(model, o, force, at_limit);
+  if (p->options->force_limits && model->bounded_forces > 0) {
+    clamp_forces(model, p->options, force, at_limit);
   }
   row_forces(p, force, at_limit);
 }

@@ -7,29 +7,28 @@
 #include "dynamics/problem/yield.h"
 
 /* MuJoCo's law of a limit beyond its margin: offset and compliance of its row. */
-static void yield_at_limit(problem *p, const qd_model *model, const qd_step_options *o, island *one,
-                           limit_row *limit) {
-  const double *solver = model->joint_limit_solver + 9 * model->dof_joint[limit->dof];
+static void yield_at_limit(problem *p, island *one, limit_row *limit) {
+  const double *solver = p->model->joint_limit_solver + 9 * p->model->dof_joint[limit->dof];
   mujoco_row row;
-  limit->weight = model->dof_invweight[limit->dof];
+  limit->weight = p->model->dof_invweight[limit->dof];
   mujoco_reference of = mujoco_reference_of(solver, limit->weight);
   if (of.kind & QD_REFERENCE_IMPLICIT) {
     limit->weight *= metric_share_of_dof(p, one, column_of(p, one, limit->dof));
     of.weight = limit->weight;
   }
-  mujoco_row_compute(&row, NULL, NULL, &of, limit->beyond, o->h);
+  mujoco_row_compute(&row, NULL, NULL, &of, limit->beyond, p->options->h);
   p->g[limit->row] = row.in_time * limit->sign * p->v[limit->dof] + row.spring * limit->beyond;
   p->compliance[limit->row] = row.compliance;
   ++one->compliant;
   ++p->timed_count;
 }
 
-static void add_limit(problem *p, const qd_model *model, const qd_step_options *o, island *one,
-                      int dof, double sign, double gap) {
-  const int column = column_of(p, one, dof), tile = column / 4, yields = contacts_yield_in_time(o);
+static void add_limit(problem *p, island *one, int dof, double sign, double gap) {
+  const int column = column_of(p, one, dof), tile = column / 4,
+            yields = contacts_yield_in_time(p->options);
   const tile_list list = {1, (int *)&tile};
   limit_row *limit = p->limit + p->limit_count;
-  const double beyond = gap - model->joint_limit_solver[9 * model->dof_joint[dof] + 8];
+  const double beyond = gap - p->model->joint_limit_solver[9 * p->model->dof_joint[dof] + 8];
   if (yields && !(beyond < 0.0)) {
     return;
   }
@@ -40,18 +39,17 @@ static void add_limit(problem *p, const qd_model *model, const qd_step_options *
   ++one->row_count;
   ++one->limit_count;
   if (yields) {
-    yield_at_limit(p, model, o, one, limit);
+    yield_at_limit(p, one, limit);
   } else {
-    p->g[limit->row] = gap_to_undo(p, o, gap, &limit->capped);
+    p->g[limit->row] = gap_to_undo(p, gap, &limit->capped);
   }
 }
 
-void problem_limit_change(double change[3], const problem *p, const qd_model *model,
-                          const qd_step_options *o, const limit_row *limit) {
+void problem_limit_change(double change[3], const problem *p, const limit_row *limit) {
   if (limit->weight > 0.0) {
-    const double *solver = model->joint_limit_solver + 9 * model->dof_joint[limit->dof];
+    const double *solver = p->model->joint_limit_solver + 9 * p->model->dof_joint[limit->dof];
     const mujoco_reference of = mujoco_reference_of(solver, limit->weight);
-    mujoco_row_change(change, &of, limit->beyond, o->h, limit->sign * p->v[limit->dof],
+    mujoco_row_change(change, &of, limit->beyond, p->options->h, limit->sign * p->v[limit->dof],
                       p->dual[limit->row]);
     change[0] *= limit->sign;
     change[1] *= limit->sign;
@@ -59,28 +57,27 @@ void problem_limit_change(double change[3], const problem *p, const qd_model *mo
   }
   change[0] = limit->capped ? 0.0 : limit->sign;
   change[1] = 0.0;
-  change[2] = limit->capped ? -o->recovery_speed : 0.0;
+  change[2] = limit->capped ? -p->options->recovery_speed : 0.0;
 }
 
-void limit_rows_assemble(problem *p, const qd_model *model, const qd_step_options *o,
-                         const working_set *set, const double *q, island *one) {
+void limit_rows_assemble(problem *p, island *one) {
   one->limit = p->limit_count;
-  for (int i = 0; o->joint_limits && i < one->variable_count; ++i) {
+  for (int i = 0; p->options->joint_limits && i < one->variable_count; ++i) {
     const int dof = p->dof_of_variable[one->variable + i];
-    if (dof < 0 || model->dof_q[dof] < 0) {
+    if (dof < 0 || p->model->dof_q[dof] < 0) {
       continue;
     }
-    const double *range = model->joint_range + 2 * model->dof_joint[dof];
-    const double position = q[model->dof_q[dof]];
-    if (isfinite(range[0]) && set->limit[2 * dof]) {
-      add_limit(p, model, o, one, dof, 1.0, position - range[0]);
+    const double *range = p->model->joint_range + 2 * p->model->dof_joint[dof];
+    const double position = p->input->q[p->model->dof_q[dof]];
+    if (isfinite(range[0]) && p->set->limit[2 * dof]) {
+      add_limit(p, one, dof, 1.0, position - range[0]);
     }
-    if (isfinite(range[1]) && set->limit[2 * dof + 1]) {
-      add_limit(p, model, o, one, dof, -1.0, range[1] - position);
+    if (isfinite(range[1]) && p->set->limit[2 * dof + 1]) {
+      add_limit(p, one, dof, -1.0, range[1] - position);
     }
   }
   if (one->limit_count > 0) {
-    add_cone(p, one, QD_ORTHANT, one->limit_count, barrier_target(o, 1));
+    add_cone(p, one, QD_ORTHANT, one->limit_count, barrier_target(p->options, 1));
   }
 }
 
@@ -98,21 +95,19 @@ static void add_ball_row(problem *p, island *one, int dof, const double entry[3]
 }
 
 /* Largest angle after the step. */
-static double angle_to_reach(problem *p, const qd_step_options *o, double most, double angle,
-                             int *capped) {
-  const double gap = gap_to_undo(p, o, most - angle, capped);
+static double angle_to_reach(problem *p, double most, double angle, int *capped) {
+  const double gap = gap_to_undo(p, most - angle, capped);
   return *capped ? angle + gap : most;
 }
 
-static void add_ball_limit(problem *p, const qd_model *model, const qd_step_options *o,
-                           const double *q, island *one, int joint) {
+static void add_ball_limit(problem *p, island *one, int joint) {
   static const double none[3] = {0.0, 0.0, 0.0};
   ball_limit *limit = p->ball_limit + p->ball_limit_count;
-  const int dof = model->joint_v[joint];
+  const int dof = p->model->joint_v[joint];
   limit->joint = joint;
   limit->dof = dof;
   limit->row = p->row_count;
-  quat_log(limit->turn, q + model->joint_q[joint]);
+  quat_log(limit->turn, p->input->q + p->model->joint_q[joint]);
   rotation_left_jacobian_inverse(limit->inverse, limit->turn);
   p->list.count = 0;
   for (int i = 0; i < 3; ++i) {
@@ -124,19 +119,18 @@ static void add_ball_limit(problem *p, const qd_model *model, const qd_step_opti
     return;
   }
   const double most =
-      angle_to_reach(p, o, joint_ball_range(model, joint), vec3_norm(limit->turn), &limit->capped);
+      angle_to_reach(p, joint_ball_range(p->model, joint), vec3_norm(limit->turn), &limit->capped);
   add_ball_row(p, one, dof, none, most);
   for (int i = 0; i < 3; ++i) {
     add_ball_row(p, one, dof, limit->inverse + 3 * i, limit->turn[i]);
   }
   ++p->ball_limit_count;
   ++one->ball_limit_count;
-  add_cone(p, one, QD_LORENTZ, BALL_ROWS, barrier_target(o, 2));
+  add_cone(p, one, QD_LORENTZ, BALL_ROWS, barrier_target(p->options, 2));
 }
 
-void ball_limit_rows_assemble(problem *p, const qd_model *model, const qd_step_options *o,
-                              const double *q, island *one) {
-  const int any = one->ball_limit_count > 0 && !contacts_yield_in_time(o); /* as counted */
+void ball_limit_rows_assemble(problem *p, island *one) {
+  const int any = one->ball_limit_count > 0 && !contacts_yield_in_time(p->options); /* as counted */
   one->ball_limit = p->ball_limit_count;
   one->ball_limit_count = 0;
   for (int i = 0; any && i < one->variable_count; ++i) {
@@ -144,11 +138,11 @@ void ball_limit_rows_assemble(problem *p, const qd_model *model, const qd_step_o
     if (dof < 0) {
       continue;
     }
-    const int joint = model->dof_joint[dof];
+    const int joint = p->model->dof_joint[dof];
     const int seen =
         one->ball_limit_count > 0 && p->ball_limit[p->ball_limit_count - 1].joint == joint;
-    if (!seen && joint_ball_range(model, joint) > 0.0) {
-      add_ball_limit(p, model, o, q, one, joint);
+    if (!seen && joint_ball_range(p->model, joint) > 0.0) {
+      add_ball_limit(p, one, joint);
     }
   }
 }

@@ -8,20 +8,19 @@
 #include "dynamics/problem/yield.h"
 #include "mechanics/actuator.h"
 
-static double stiffness_of(const problem *p, const qd_model *model, const qd_step_options *o,
-                           const qd_step_input *input, int actuator) {
-  return problem_actuator_force(p, model, o, input, actuator).stiffness;
+static double stiffness_of(const problem *p, int actuator) {
+  return problem_actuator_force(p, actuator).stiffness;
 }
 
-static void add_tendon(problem *p, const qd_model *model, const qd_step_options *o,
-                       const qd_step_input *input, int tendon) {
+static void add_tendon(problem *p, int tendon) {
+  const qd_model *model = p->model;
   const double *rest = model->tendon_rest + 2 * tendon, length = p->tendons.length[tendon];
   const int slack = rest[0] < rest[1] && length >= rest[0] && length <= rest[1];
   const int_list actuators = tendon_actuators(model, tendon);
-  double K = damping_rate(o) * model->tendon_damping[tendon];
+  double K = damping_rate(p->options) * model->tendon_damping[tendon];
   K += slack ? 0.0 : model->parameters.tendon_stiffness[tendon];
   for (int k = 0; k < actuators.count; ++k) {
-    K += stiffness_of(p, model, o, input, actuators.at[k]);
+    K += stiffness_of(p, actuators.at[k]);
   }
   for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
     const int variable = p->variable_of_dof[model->tendon_dof[d]];
@@ -31,19 +30,18 @@ static void add_tendon(problem *p, const qd_model *model, const qd_step_options 
   }
 }
 
-void metric_share_begin(problem *p, const qd_model *model, const qd_step_options *o,
-                        const qd_step_input *input) {
+void metric_share_begin(problem *p) {
   memset(p->row_metric, 0, (size_t)p->n * sizeof(double));
-  if (!contacts_yield_in_time(o)) {
+  if (!contacts_yield_in_time(p->options)) {
     return;
   }
-  for (int i = 0; i < model->tendon_count; ++i) {
-    add_tendon(p, model, o, input, i);
+  for (int i = 0; i < p->model->tendon_count; ++i) {
+    add_tendon(p, i);
   }
-  for (int i = 0; i < model->nu; ++i) {
-    const int dof = model->actuator_dof[i], variable = dof >= 0 ? p->variable_of_dof[dof] : -1;
-    const actuator_force force = {.stiffness = stiffness_of(p, model, o, input, i)};
-    if (variable >= 0 && actuator_has_row(p, model, o, i, &force)) {
+  for (int i = 0; i < p->model->nu; ++i) {
+    const int dof = p->model->actuator_dof[i], variable = dof >= 0 ? p->variable_of_dof[dof] : -1;
+    const actuator_force force = {.stiffness = stiffness_of(p, i)};
+    if (variable >= 0 && actuator_has_row(p, i, &force)) {
       p->row_metric[variable] += force.stiffness;
     }
   }
@@ -80,19 +78,19 @@ static void add_turns(sums *s, const problem *p, const island *one, int i, const
 }
 
 /* The share of a row in p->scratch (variables of the island). */
-static double share_of(const problem *p, const qd_model *model, const island *one,
-                       const double *q) {
+static double share_of(const problem *p, const island *one) {
   sums s = {0.0, 0.0};
   for (int i = 0; i < one->variable_count; ++i) {
     const int dof = p->dof_of_variable[one->variable + i];
     if (dof < 0) {
       continue;
     }
-    const int joint = model->dof_joint[dof], type = model->joint_type[joint];
-    const int first = model->joint_v[joint] + (type == QD_FREE ? 3 : 0);
+    const int joint = p->model->dof_joint[dof], type = p->model->joint_type[joint];
+    const int first = p->model->joint_v[joint] + (type == QD_FREE ? 3 : 0);
     if ((type == QD_BALL || type == QD_FREE) && dof >= first) {
       if (dof == first) {
-        add_turns(&s, p, one, i, q + model->joint_q[joint] + (type == QD_FREE ? 3 : 0));
+        add_turns(&s, p, one, i,
+                  p->input->q + p->model->joint_q[joint] + (type == QD_FREE ? 3 : 0));
       }
       continue;
     }
@@ -103,8 +101,8 @@ static double share_of(const problem *p, const qd_model *model, const island *on
   return s.by_mass > 0.0 ? s.by_metric / s.by_mass : 1.0;
 }
 
-int metric_share_weigh(mujoco_reference *of, const problem *p, const qd_model *model,
-                       const island *one, const tile_rows *rows, int i, const double *q) {
+int metric_share_weigh(mujoco_reference *of, const problem *p, const island *one,
+                       const tile_rows *rows, int i) {
   if (!(of->kind & QD_REFERENCE_IMPLICIT)) {
     return 0;
   }
@@ -114,7 +112,7 @@ int metric_share_weigh(mujoco_reference *of, const problem *p, const qd_model *m
       p->scratch[4 * rows->tiles[t] + lane] = rows->values[4 * (size_t)t + (size_t)lane];
     }
   }
-  const double share = share_of(p, model, one, q);
+  const double share = share_of(p, one);
   of->weight *= share;
   return share != 1.0;
 }
@@ -147,11 +145,10 @@ static void first_edge(double out[2], const collision *c, const qd_model *model,
   out[1] = scale * vec3_dot(t, n + 6);
 }
 
-double metric_share_of_contact(problem *p, const qd_model *model, const island *one,
-                               const collision *c, const qd_contact *contact, const double *q) {
+double metric_share_of_contact(problem *p, const island *one, const qd_contact *contact) {
   double edge[2] = {0.0, 0.0};
-  if (model->pair_edges[contact->pair] > 0 && contact->dim > 1) {
-    first_edge(edge, c, model, contact);
+  if (p->model->pair_edges[contact->pair] > 0 && contact->dim > 1) {
+    first_edge(edge, p->collision, p->model, contact);
   }
   memset(p->scratch, 0, (size_t)one->variable_count * sizeof(double));
   for (int k = 0; k < p->list.count; ++k) {
@@ -165,5 +162,5 @@ double metric_share_of_contact(problem *p, const qd_model *model, const island *
       }
     }
   }
-  return share_of(p, model, one, q);
+  return share_of(p, one);
 }

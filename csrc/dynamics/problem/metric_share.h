@@ -11,19 +11,17 @@
 #include "dynamics/problem/problem.h"
 
 /* Computes the entries of these rows on the diagonal, before rows are weighted. */
-void metric_share_begin(problem *p, const qd_model *model, const qd_step_options *options,
-                        const qd_step_input *input);
+void metric_share_begin(problem *p);
 
 /* Multiplies the weight of an implicit law by the share of row i of the island's G or C; returns 1
  * if this changes it. */
-int metric_share_weigh(mujoco_reference *of, const problem *p, const qd_model *model,
-                       const island *one, const tile_rows *rows, int i, const double *q);
+int metric_share_weigh(mujoco_reference *of, const problem *p, const island *one,
+                       const tile_rows *rows, int i);
 
 /* The share of a row along one DOF of a hinge or slide, which is this variable of the island. */
 double metric_share_of_dof(const problem *p, const island *one, int variable);
 
 /* The share of a contact whose motion and tiles are in p. */
-double metric_share_of_contact(problem *p, const qd_model *model, const island *one,
-                               const collision *c, const qd_contact *contact, const double *q);
+double metric_share_of_contact(problem *p, const island *one, const qd_contact *contact);
 
 #endif

@@ -8,12 +8,10 @@
 #include "mechanics/actuator.h"
 
 /* cost.c: Q and b of all islands. */
-void cost_assemble(problem *p, const qd_model *model, const qd_step_options *options,
-                   const kinematics *k, inertia *I, const qd_step_input *input);
+void cost_assemble(problem *p, inertia *I);
 
 /* contact_columns.c: which variables move which body, in islands that have contacts. */
-void contact_columns_fill(column_table *columns, const problem *p, const qd_model *model,
-                          const kinematics *k);
+void contact_columns_fill(column_table *columns, const problem *p);
 /* Lists the tiles that move bodies A and B of a contact relative to each other, and fills `sign`.
  * Variables that move both have exactly no effect. */
 void contact_tiles_find(problem *p, const qd_contact *contact);
@@ -23,68 +21,53 @@ void contact_motions_compute(problem *p, const island *one, const qd_contact *co
                              double squared[MOTION_MAX]);
 
 /* contact_rows.c: the cone of one contact, if a free DOF moves it. */
-void contact_rows_assemble(problem *p, const qd_model *model, const qd_step_options *options,
-                           const kinematics *k, const collision *c, const double *q, island *one,
-                           int index);
+void contact_rows_assemble(problem *p, island *one, int index);
 
 /* pressure_rows.c: energy and friction of the island's soft pairs. */
-void pressure_rows_assemble(problem *p, const qd_model *model, const qd_step_options *options,
-                            const kinematics *k, const collision *c, island *one);
+void pressure_rows_assemble(problem *p, island *one);
 
 /* limit_rows.c: the joint limits of the working set. */
-void limit_rows_assemble(problem *p, const qd_model *model, const qd_step_options *options,
-                         const working_set *set, const double *q, island *one);
+void limit_rows_assemble(problem *p, island *one);
 
 /* limit_rows.c: the limits of ball joints. */
-void ball_limit_rows_assemble(problem *p, const qd_model *model, const qd_step_options *options,
-                              const double *q, island *one);
+void ball_limit_rows_assemble(problem *p, island *one);
 
 /* turn_rows.c: limits of ball joints and dry friction of rotations, by MuJoCo's law. */
-void turn_rows_assemble(problem *p, const qd_model *model, const qd_step_options *options,
-                        const double *q, island *one);
+void turn_rows_assemble(problem *p, island *one);
 
 /* bound_rows.c: bounds of the motion of softened programs, after the island's rows. */
-void bound_rows_assemble(problem *p, const kinematics *k, island *one);
+void bound_rows_assemble(problem *p, island *one);
 
 /* tendon_rows.c: limits, springs, friction and actuators of the island's tendons. */
-void tendon_rows_assemble(problem *p, const qd_model *model, const qd_step_options *options,
-                          const qd_step_input *input, island *one);
+void tendon_rows_assemble(problem *p, island *one);
 
 /* force_rows.c: dry friction and limits of actuators on the island's DOFs. */
-void force_rows_assemble(problem *p, const qd_model *model, const qd_step_options *options,
-                         const qd_step_input *input, island *one);
+void force_rows_assemble(problem *p, island *one);
 
 /* constraint_rows.c: one bilateral constraint. */
-void constraint_rows_assemble(problem *p, const qd_model *model, const kinematics *k, island *one,
-                              int index);
+void constraint_rows_assemble(problem *p, island *one, int index);
 
 /* equality_laws.c: MuJoCo's law of equality i of the island. */
-void equality_yield(problem *p, const qd_model *model, const qd_step_options *options,
-                    const island *one, int i, const double *q);
+void equality_yield(problem *p, const island *one, int i);
 
 /* redundant_rows.c: removes rows of the island's constraints that others imply. */
-void redundant_rows_leave(problem *p, const qd_model *model, const qd_step_options *options,
-                          island *one);
+void redundant_rows_leave(problem *p, island *one);
 
 /* The force of an actuator in the program, at the beginning of the step. */
-static inline actuator_force problem_actuator_force(const problem *p, const qd_model *model,
-                                                    const qd_step_options *o,
-                                                    const qd_step_input *input, int actuator) {
-  if (problem_clamps_force(model, o, actuator)) {
-    return problem_clamped_force(p, model, o, input, actuator).force;
+static inline actuator_force problem_actuator_force(const problem *p, int actuator) {
+  if (problem_clamps_force(p->model, p->options, actuator)) {
+    return problem_clamped_force(p, actuator).force;
   }
-  const actuator_point at = actuator_point_at(p, model, o, input, actuator);
-  return actuator_force_at(model, actuator, &at);
+  const actuator_point at = actuator_point_at(p, actuator);
+  return actuator_force_at(p->model, actuator, &at);
 }
 
 /* 1 if an actuator's force has a row instead of a spring in Q, because its limits are in the
  * program. A force without stiffness is constant, and is clamped. */
-static inline int actuator_has_row(const problem *p, const qd_model *model,
-                                   const qd_step_options *o, int actuator,
-                                   const actuator_force *force) {
-  return model->bounded_forces > 0 && o->force_limits && force->stiffness > 0.0 &&
-         p->bounded[actuator] && actuator_is_bounded(model, actuator) &&
-         !problem_clamps_force(model, o, actuator);
+static inline int actuator_has_row(const problem *p, int actuator, const actuator_force *force) {
+  return p->model->bounded_forces > 0 && p->options->force_limits && force->stiffness > 0.0 &&
+         p->bounded[actuator] && actuator_is_bounded(p->model, actuator) &&
+         !problem_clamps_force(p->model, p->options, actuator);
 }
 
 /* Column of a DOF in the matrices of its island. */
@@ -107,8 +90,8 @@ static inline void add_cone(problem *p, island *one, int kind, int dim, double t
 
 /* The gap in the program: at most the correction of one step. *capped: 1 if this is less than the
  * whole gap. */
-static inline double gap_to_undo(problem *p, const qd_step_options *o, double gap, int *capped) {
-  const double least = -o->h * o->recovery_speed;
+static inline double gap_to_undo(problem *p, double gap, int *capped) {
+  const double least = -p->options->h * p->options->recovery_speed;
   *capped = gap < least;
   p->capped_count += *capped;
   return *capped ? least : gap;

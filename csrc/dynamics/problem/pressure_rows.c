@@ -6,8 +6,7 @@
 #include "dynamics/problem/pressure_energy.h"
 
 /* Motion of the second body relative to the first at the centre (6), for tiles of four columns. */
-static void fill_motions(problem *p, const kinematics *k, const island *one,
-                         const soft_pair *pair) {
+static void fill_motions(problem *p, const island *one, const soft_pair *pair) {
   for (int t = 0; t < p->list.count; ++t) {
     double *out = p->motion + (size_t)(4 * MOTION_MAX * t);
     memset(out, 0, 4 * MOTION_MAX * sizeof(double));
@@ -19,7 +18,8 @@ static void fill_motions(problem *p, const kinematics *k, const island *one,
       }
       double motion[6];
       const int dof = p->dof_of_variable[one->variable + column];
-      pressure_body_motion(motion, pair->side + (sign > 0.0), pair->centre, k->dof_screw + dof);
+      pressure_body_motion(motion, pair->side + (sign > 0.0), pair->centre,
+                           p->kinematics->dof_screw + dof);
       for (int i = 0; i < 6; ++i) {
         out[4 * i + lane] = sign * motion[i];
       }
@@ -35,25 +35,25 @@ static void motion_of(double motion[6], const problem *p, int entry) {
 
 /* A column of the list, and the numbers of the body that its DOF moves; returns the index of that
  * body in the pair, -1: none. */
-static int numbers_of(double numbers[6], int *column, const problem *p, const kinematics *k,
-                      const island *one, const soft_pair *pair, int entry) {
+static int numbers_of(double numbers[6], int *column, const problem *p, const island *one,
+                      const soft_pair *pair, int entry) {
   *column = 4 * p->list.tiles[entry / 4] + entry % 4;
   if (p->sign[entry] == 0.0 || *column >= one->variable_count) {
     return -1;
   }
   const int side = p->sign[entry] > 0.0;
   pressure_numbers(numbers, pair->side + side,
-                   k->dof_screw + p->dof_of_variable[one->variable + *column]);
+                   p->kinematics->dof_screw + p->dof_of_variable[one->variable + *column]);
   return side;
 }
 
 /* Q += S'HS, b -= S'(load + H numbers), with S the derivative of the bodies' numbers by the DOFs */
-static void add_energy(problem *p, const kinematics *k, const island *one, const soft_pair *pair) {
+static void add_energy(problem *p, const island *one, const soft_pair *pair) {
   const int entries = 4 * p->list.count;
   for (int e = 0; e < entries; ++e) {
     double here[6], there[6], load[PRESSURE_NUMBERS];
     int column, other;
-    const int side = numbers_of(here, &column, p, k, one, pair, e);
+    const int side = numbers_of(here, &column, p, one, pair, e);
     if (side < 0) {
       continue;
     }
@@ -70,7 +70,7 @@ static void add_energy(problem *p, const kinematics *k, const island *one, const
     }
     p->b[one->variable + column] -= along;
     for (int f = 0; f < entries; ++f) {
-      const int against = numbers_of(there, &other, p, k, one, pair, f);
+      const int against = numbers_of(there, &other, p, one, pair, f);
       for (int i = 0; i < 6 && against >= 0; ++i) {
         *cost_entry(one, column, other) += load[6 * against + i] * there[i];
       }
@@ -94,8 +94,7 @@ static void write_row(problem *p, island *one, const double axis[3], const doubl
 /* The radius has a compliance over one length, that of the pair's smaller body. Ten: as many
  * programs, but their numbers span more decades and take a third longer; a thousand: friction is
  * off by 1e-9 of a length; a tenth: more programs, and boxes that slide far do not converge. */
-static void add_disc(problem *p, const qd_step_options *o, island *one, const soft_pair *pair,
-                     pressure_element *at) {
+static void add_disc(problem *p, island *one, const soft_pair *pair, pressure_element *at) {
   static const double none[3] = {0.0, 0.0, 0.0};
   double arm[3], spin[3];
   const double length = pair->length;
@@ -116,26 +115,25 @@ static void add_disc(problem *p, const qd_step_options *o, island *one, const so
     vec3_scale(spin, at->frame, at->spin);
     write_row(p, one, none, none, spin);
   }
-  add_cone(p, one, QD_LORENTZ, rows, barrier_target(o, 2) * at->force / pair->pressed);
+  add_cone(p, one, QD_LORENTZ, rows, barrier_target(p->options, 2) * at->force / pair->pressed);
   p->row_count += rows;
   one->row_count += rows;
 }
 
-void pressure_rows_assemble(problem *p, const qd_model *model, const qd_step_options *o,
-                            const kinematics *k, const collision *c, island *one) {
+void pressure_rows_assemble(problem *p, island *one) {
   pressure_contact *s = &p->soft;
   const int index = (int)(one - p->islands.island);
-  for (int i = 0; i < model->soft_pair_count; ++i) {
+  for (int i = 0; i < p->model->soft_pair_count; ++i) {
     soft_pair *pair = s->pair + i;
     if (!pair->is_active || pair->contact < 0 || p->islands.of_contact[pair->contact] != index) {
       continue;
     }
-    contact_tiles_find(p, c->contact + pair->contact);
-    fill_motions(p, k, one, pair);
-    add_energy(p, k, one, pair);
+    contact_tiles_find(p, p->collision->contact + pair->contact);
+    fill_motions(p, one, pair);
+    add_energy(p, one, pair);
     one->load = fmax(one->load, pair->pressed);
     for (int e = pair->first; e < pair->first + pair->count && p->list.count > 0; ++e) {
-      add_disc(p, o, one, pair, s->element + e);
+      add_disc(p, one, pair, s->element + e);
     }
   }
 }

@@ -132,9 +132,7 @@ static void clear_compliance(problem *p, const island *one) {
   memset(p->upper + one->row, 0, rows * sizeof(double));
 }
 
-static void assemble_rows(problem *p, const qd_model *model, const qd_step_options *options,
-                          const kinematics *k, const collision *c, const working_set *set,
-                          const qd_step_input *input, island *one) {
+static void assemble_rows(problem *p, island *one) {
   one->row = p->row_count;
   one->cone = p->cone_count;
   one->equality = p->equality_count;
@@ -148,40 +146,40 @@ static void assemble_rows(problem *p, const qd_model *model, const qd_step_optio
   tile_rows_clear(&one->C);
   for (int i = one->contact; i < one->contact + one->contact_count; ++i) {
     const int index = p->islands.contact_order[i];
-    contact_rows_assemble(p, model, options, k, c, input->q, one, index);
+    contact_rows_assemble(p, one, index);
   }
   if (one->soft_pairs > 0) {
-    pressure_rows_assemble(p, model, options, k, c, one);
+    pressure_rows_assemble(p, one);
   }
-  one->length = isinf(one->length) ? model->smallest_size : one->length;
-  limit_rows_assemble(p, model, options, set, input->q, one);
-  ball_limit_rows_assemble(p, model, options, input->q, one);
-  turn_rows_assemble(p, model, options, input->q, one);
-  tendon_rows_assemble(p, model, options, input, one);
-  force_rows_assemble(p, model, options, input, one);
+  one->length = isinf(one->length) ? p->model->smallest_size : one->length;
+  limit_rows_assemble(p, one);
+  ball_limit_rows_assemble(p, one);
+  turn_rows_assemble(p, one);
+  tendon_rows_assemble(p, one);
+  force_rows_assemble(p, one);
   for (int i = one->constraint; i < one->constraint + one->constraint_count; ++i) {
-    constraint_rows_assemble(p, model, k, one, p->islands.constraint_order[i]);
+    constraint_rows_assemble(p, one, p->islands.constraint_order[i]);
   }
-  redundant_rows_leave(p, model, options, one);
+  redundant_rows_leave(p, one);
   for (int i = 0; one->size.compliant > 0 && i < one->equality_count; ++i) {
     const equality_row *row = p->equality + one->equality + i;
-    const double R = constraint_row_compliance(model, options, row->constraint, row->component);
+    const double R =
+        constraint_row_compliance(p->model, p->options, row->constraint, row->component);
     p->compliance_eq[one->equality + i] = R;
-    if (contacts_yield_in_time(options)) {
-      equality_yield(p, model, options, one, i, input->q);
+    if (contacts_yield_in_time(p->options)) {
+      equality_yield(p, one, i);
     }
     one->compliant += p->compliance_eq[one->equality + i] > 0.0;
   }
   if (p->recovery & RECOVER_SOFTEN) {
-    bound_rows_assemble(p, k, one);
+    bound_rows_assemble(p, one);
   }
 }
 
-void problem_assemble(problem *p, const qd_model *model, const qd_step_options *options,
-                      const kinematics *k, inertia *I, const collision *c, const working_set *set,
-                      const qd_step_input *input) {
-  p->bounded = set->force;
-  cost_assemble(p, model, options, k, I, input);
+void problem_assemble(problem *p, inertia *I) {
+  const qd_model *model = p->model;
+  p->bounded = p->set->force;
+  cost_assemble(p, I);
   p->row_count = p->cone_count = p->limit_count = p->equality_count = 0;
   p->tendon_row_count = p->force_row_count = p->ball_limit_count = 0;
   p->turn_row_count = 0;
@@ -190,28 +188,30 @@ void problem_assemble(problem *p, const qd_model *model, const qd_step_options *
   }
   p->friction_row_count = p->relaxed_count = p->bounce_count = p->capped_count = p->deep_count = 0;
   p->timed_count = 0;
-  if (options->friction_model == QD_PYRAMID) {
-    friction_rays(p->rays, options->ray_count);
+  if (p->options->friction_model == QD_PYRAMID) {
+    friction_rays(p->rays, p->options->ray_count);
   }
-  contact_columns_fill(&p->columns, p, model, k);
-  for (int i = 0; i < c->count; ++i) {
+  contact_columns_fill(&p->columns, p);
+  for (int i = 0; i < p->collision->count; ++i) {
     p->block[i].row = p->block[i].rows.count = 0;
     p->block[i].held_force = p->block[i].compliance = 0.0;
     p->block[i].in_time[0] = p->block[i].in_time[1] = 0.0;
     p->block[i].weight_share = 1.0;
     p->block[i].offset = OFFSET_GAP;
   }
-  tendons_compute(&p->tendons, model, k, input->q);
-  metric_share_begin(p, model, options, input);
-  const int yields = contacts_yield_in_time(options);
+  tendons_compute(&p->tendons, model, p->kinematics, p->input->q);
+  metric_share_begin(p);
+  const int yields = contacts_yield_in_time(p->options);
   for (int i = 0; i < model->constraint_count; ++i) {
-    constraint_compute(p->constraint + i, model, k, &p->tendons, input->q, i, yields);
+    constraint_compute(p->constraint + i, model, p->kinematics, &p->tendons, p->input->q, i,
+                       yields);
     if (!yields) {
-      p->capped_count += constraint_cap(p->constraint + i, options->h * options->recovery_speed);
+      p->capped_count +=
+          constraint_cap(p->constraint + i, p->options->h * p->options->recovery_speed);
     }
   }
   for (int i = 0; i < p->islands.count; ++i) {
-    assemble_rows(p, model, options, k, c, set, input, p->islands.island + i);
+    assemble_rows(p, p->islands.island + i);
   }
 }
 
@@ -270,7 +270,7 @@ int problem_contact_counts(const problem *p, int index, int exact_active_set) {
   return loaded || block->held_force > 0.0;
 }
 
-void problem_forces(const problem *p, const qd_model *model, collision *c, double *limit_force) {
+void problem_forces(const problem *p, collision *c, double *limit_force) {
   for (int i = 0; i < c->count; ++i) {
     const contact_block *block = p->block + i;
     double *force = c->contact[i].force;
@@ -282,19 +282,19 @@ void problem_forces(const problem *p, const qd_model *model, collision *c, doubl
     }
   }
   memset(p->constraint_force, 0,
-         (size_t)(model->constraint_count * QD_CONSTRAINT_FORCE) * sizeof(double));
+         (size_t)(p->model->constraint_count * QD_CONSTRAINT_FORCE) * sizeof(double));
   for (int i = 0; i < p->equality_count; ++i) {
     const equality_row *row = p->equality + i;
     p->constraint_force[row->constraint * QD_CONSTRAINT_FORCE + row->component] = p->dual_eq[i];
   }
-  for (int i = 0; i < model->constraint_count; ++i) {
+  for (int i = 0; i < p->model->constraint_count; ++i) {
     if (p->constraint[i].rows == 6) {
       double *moment = p->constraint_force + i * QD_CONSTRAINT_FORCE + 3;
       vec3_copy(p->law[i].turning, moment);
       constraint_turn_moment(p->constraint + i, moment);
     }
   }
-  memset(limit_force, 0, (size_t)model->nv * sizeof(double));
+  memset(limit_force, 0, (size_t)p->model->nv * sizeof(double));
   for (int i = 0; i < p->limit_count; ++i) {
     limit_force[p->limit[i].dof] += p->limit[i].sign * p->dual[p->limit[i].row];
   }
@@ -310,7 +310,7 @@ void problem_forces(const problem *p, const qd_model *model, collision *c, doubl
       vec3_axpy(limit_force + row->dof, p->dual[row->row], row->axis);
     }
   }
-  for (int i = 0; i < model->tendon_count; ++i) {
+  for (int i = 0; i < p->model->tendon_count; ++i) {
     p->tendon_force[i] = 0.0;
   }
   for (int i = 0; i < p->tendon_row_count; ++i) {

@@ -194,6 +194,13 @@ enum {
 };
 
 typedef struct problem {
+  /* the step that it belongs to (workspace_begin) */
+  const qd_model *model;
+  const qd_step_options *options;
+  const qd_step_input *input;
+  const kinematics *kinematics;
+  const collision *collision;
+  const working_set *set;
   int n, row_count, cone_count, limit_count, equality_count; /* over all islands */
   int tendon_row_count, force_row_count, ball_limit_count;   /* likewise */
   int turn_row_count;
@@ -291,32 +298,31 @@ static inline double actuator_command(const qd_model *model, const qd_step_optio
 }
 
 /* rate.d of a tendon */
-static inline double tendon_displacement(const problem *p, const qd_model *model, int tendon,
-                                         const double *delta) {
+static inline double tendon_displacement(const problem *p, int tendon, const double *delta) {
   double sum = 0.0;
-  for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
-    sum += p->tendons.rate[d] * delta[model->tendon_dof[d]];
+  for (int d = p->model->tendon_dof_start[tendon]; d < p->model->tendon_dof_start[tendon + 1];
+       ++d) {
+    sum += p->tendons.rate[d] * delta[p->model->tendon_dof[d]];
   }
   return sum;
 }
 
 /* Speed of an actuator's coordinate under v. */
-static inline double actuator_speed(const problem *p, const qd_model *model, int actuator) {
-  const int tendon = model->actuator_tendon[actuator];
-  return tendon >= 0 ? tendon_displacement(p, model, tendon, p->v)
-                     : p->v[model->actuator_dof[actuator]];
+static inline double actuator_speed(const problem *p, int actuator) {
+  const int tendon = p->model->actuator_tendon[actuator];
+  return tendon >= 0 ? tendon_displacement(p, tendon, p->v)
+                     : p->v[p->model->actuator_dof[actuator]];
 }
 
-static inline actuator_point actuator_point_at(const problem *p, const qd_model *model,
-                                               const qd_step_options *o, const qd_step_input *input,
-                                               int actuator) {
-  const int tendon = model->actuator_tendon[actuator], early = springs_act_early(model, o);
+static inline actuator_point actuator_point_at(const problem *p, int actuator) {
+  const int tendon = p->model->actuator_tendon[actuator],
+            early = springs_act_early(p->model, p->options);
   return (actuator_point){
       .l = tendon >= 0 ? p->tendons.length[tendon]
-                       : input->q[model->dof_q[model->actuator_dof[actuator]]],
-      .u = actuator_command(model, o, input, actuator),
-      .rate = early ? 0.0 : damping_rate(o),
-      .speed = early ? actuator_speed(p, model, actuator) : 0.0,
+                       : p->input->q[p->model->dof_q[p->model->actuator_dof[actuator]]],
+      .u = actuator_command(p->model, p->options, p->input, actuator),
+      .rate = early ? 0.0 : damping_rate(p->options),
+      .speed = early ? actuator_speed(p, actuator) : 0.0,
       .early = early,
   };
 }
@@ -324,38 +330,29 @@ static inline actuator_point actuator_point_at(const problem *p, const qd_model 
 /* force_rows.c: 1 if MuJoCo's law clamps the actuator's force at the beginning of the step, so its
  * limits have no row; that force, and its derivatives. */
 int problem_clamps_force(const qd_model *model, const qd_step_options *o, int actuator);
-clamped_force problem_clamped_force(const problem *p, const qd_model *model,
-                                    const qd_step_options *o, const qd_step_input *input,
-                                    int actuator);
-actuator_slopes problem_clamped_slopes(const problem *p, const qd_model *model,
-                                       const qd_step_options *o, const qd_step_input *input,
-                                       int actuator, double d);
+clamped_force problem_clamped_force(const problem *p, int actuator);
+actuator_slopes problem_clamped_slopes(const problem *p, int actuator, double d);
 
 /* limit_rows.c, force_rows.c: derivatives of the row of a limit, or of dry friction, by q, by v and
  * by h under its force. */
-void problem_limit_change(double change[3], const problem *p, const qd_model *model,
-                          const qd_step_options *o, const limit_row *limit);
-void problem_friction_change(double change[3], const problem *p, const qd_model *model,
-                             const qd_step_options *o, const force_row *row);
+void problem_limit_change(double change[3], const problem *p, const limit_row *limit);
+void problem_friction_change(double change[3], const problem *p, const force_row *row);
 
 /* turn_rows.c */
-void problem_turn_change(turn_change *change, const problem *p, const qd_model *model,
-                         const qd_step_options *o, const turn_row *row, const double *delta);
+void problem_turn_change(turn_change *change, const problem *p, const turn_row *row,
+                         const double *delta);
 
 /* tendon_rows.c: the same by the tendon's length, by rate.v and by h, for limits and dry friction.
  */
-void problem_tendon_change(double change[3], const problem *p, const qd_model *model,
-                           const qd_step_options *o, const tendon_row *row);
+void problem_tendon_change(double change[3], const problem *p, const tendon_row *row);
 
 /* equality_laws.c: the same for equality `row` of a connect or a weld, by MuJoCo's law or not; and
  * the length of the constraint's violation over all rows. */
-anchor_change problem_anchor_change(const problem *p, const qd_model *model,
-                                    const qd_step_options *o, int row);
+anchor_change problem_anchor_change(const problem *p, int row);
 double constraint_length(const constraint_state *s);
 
 /* equality_laws.c: the same for equality `row` of a coupling. */
-coupling_change problem_coupling_change(const problem *p, const qd_model *model,
-                                        const qd_step_options *o, int row);
+coupling_change problem_coupling_change(const problem *p, int row);
 
 /* 1 if a tendon's row contains its length, not only its change. */
 static inline int tendon_row_has_length(const tendon_row *row) { return row->kind <= TENDON_REST; }
@@ -384,9 +381,7 @@ int problem_contact_counts(const problem *p, int index, int exact_active_set);
 int contact_never_parts(const qd_model *model, const int *variable_of_dof, const kinematics *k,
                         const collision *c, int index);
 
-void problem_assemble(problem *p, const qd_model *model, const qd_step_options *options,
-                      const kinematics *k, inertia *I, const collision *c, const working_set *set,
-                      const qd_step_input *input);
+void problem_assemble(problem *p, inertia *I);
 
 /* The assembled program of one island, and its matrices. */
 typedef struct island_program {
@@ -396,17 +391,14 @@ typedef struct island_program {
 void problem_program(const problem *p, const island *one, island_program *out);
 
 /* force_rows.c: 1 if the program has joints that problem_resist can change. */
-int problem_may_resist(const problem *p, const qd_model *model, const qd_step_options *options);
+int problem_may_resist(const problem *p);
 /* force_rows.c: joints of an assembled island whose actuators have limits resist motion by their
  * inertia (formulation 2). Returns their number. */
-int problem_resist(const problem *p, const qd_model *model, const qd_step_options *options,
-                   const island *one);
+int problem_resist(const problem *p, const island *one);
 
 /* force_rows.c: force (2, nu) of every actuator after a displacement, and 1 where it is at a limit.
  */
-void problem_actuator_forces(const problem *p, const qd_model *model,
-                             const qd_step_options *options, const qd_step_input *input,
-                             const double *delta, double *force);
+void problem_actuator_forces(const problem *p, const double *delta, double *force);
 
 /* An island's part of the solution. */
 static inline conic_answer answer_of(const problem *p, const island *one) {
@@ -416,6 +408,6 @@ static inline conic_answer answer_of(const problem *p, const island *one) {
 
 /* Physical forces of a solution: contact forces into the contacts, generalised limit forces (nv).
  */
-void problem_forces(const problem *p, const qd_model *model, collision *c, double *limit_force);
+void problem_forces(const problem *p, collision *c, double *limit_force);
 
 #endif

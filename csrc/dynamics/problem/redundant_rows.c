@@ -127,12 +127,12 @@ static int part_of(const problem *p, const island *one, int i) {
 }
 
 /* Largest deviation of an implied row, in its own unit. */
-static double tolerance_of(const problem *p, const qd_model *model, const equality_row *row) {
+static double tolerance_of(const problem *p, const equality_row *row) {
   const constraint_state *s = p->constraint + row->constraint;
   const int is_turn = row->component >= PART;
   const int is_hinge = s->rows == 1 && s->tendon[0] < 0 &&
-                       model->joint_type[model->dof_joint[s->dof[0]]] == QD_HINGE;
-  return FILE_ROUNDING * (is_turn || is_hinge ? 1.0 : model->smallest_size);
+                       p->model->joint_type[p->model->dof_joint[s->dof[0]]] == QD_HINGE;
+  return FILE_ROUNDING * (is_turn || is_hinge ? 1.0 : p->model->smallest_size);
 }
 
 /* Product of rows i and j of the island's C, which have the same tiles. */
@@ -221,29 +221,26 @@ static void leave_out(problem *p, island *one, const int *implied) {
 }
 
 /* Whether a row is compliant; then every row counts. */
-static int any_gives_way(const problem *p, const qd_model *model, const qd_step_options *options,
-                         const island *one) {
-  int any = contacts_yield_in_time(options);
+static int any_gives_way(const problem *p, const island *one) {
+  int any = contacts_yield_in_time(p->options);
   for (int i = 0; i < one->equality_count; ++i) {
     const equality_row *row = p->equality + one->equality + i;
-    any |= constraint_row_compliance(model, options, row->constraint, row->component) > 0.0;
+    any |= constraint_row_compliance(p->model, p->options, row->constraint, row->component) > 0.0;
   }
   return any;
 }
 
-void redundant_rows_leave(problem *p, const qd_model *model, const qd_step_options *options,
-                          island *one) {
+void redundant_rows_leave(problem *p, island *one) {
   const int width = (one->variable_count + 3) / 4 * 4 + LANE_COUNT;
   row_basis basis = {0, width, p->basis + (size_t)PART * (size_t)width, p->basis};
   int implied[IMPLIED_ROWS];
   int any = 0;
-  if (one->equality_count < 2 || one->equality_count > IMPLIED_ROWS ||
-      any_gives_way(p, model, options, one)) {
+  if (one->equality_count < 2 || one->equality_count > IMPLIED_ROWS || any_gives_way(p, one)) {
     return;
   }
   for (int i = 0, count; i < one->equality_count; i += count) {
     count = part_of(p, one, i);
-    look_at_part(p, one, &basis, i, count, tolerance_of(p, model, p->equality + one->equality + i),
+    look_at_part(p, one, &basis, i, count, tolerance_of(p, p->equality + one->equality + i),
                  implied);
     share_misses(p, one, i, count, implied);
   }

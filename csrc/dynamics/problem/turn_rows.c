@@ -34,15 +34,14 @@ static void write_entries(problem *p, island *one, const turn_row *row) {
   }
 }
 
-static void add_row(problem *p, const qd_model *model, const qd_step_options *o, const double *q,
-                    island *one, turn_row row) {
-  mujoco_reference of = law_of(model, &row, model->dof_invweight[row.dof]);
+static void add_row(problem *p, island *one, turn_row row) {
+  mujoco_reference of = law_of(p->model, &row, p->model->dof_invweight[row.dof]);
   mujoco_row law;
   write_entries(p, one, &row);
-  row.shares = metric_share_weigh(&of, p, model, one, &one->G, one->G.count - 1, q);
+  row.shares = metric_share_weigh(&of, p, one, &one->G, one->G.count - 1);
   row.weight = of.weight;
   row.row = p->row_count;
-  mujoco_row_compute(&law, NULL, NULL, &of, row.beyond, o->h);
+  mujoco_row_compute(&law, NULL, NULL, &of, row.beyond, p->options->h);
   p->g[row.row] = law.in_time * vec3_dot(row.axis, p->v + row.dof) + law.spring * row.beyond;
   p->compliance[row.row] = law.compliance;
   p->turn_row[p->turn_row_count++] = row;
@@ -53,12 +52,11 @@ static void add_row(problem *p, const qd_model *model, const qd_step_options *o,
   ++p->timed_count;
 }
 
-static void add_friction(problem *p, const qd_model *model, const qd_step_options *o,
-                         const double *q, island *one, int joint, int dof) {
-  const double most = model->parameters.joint_friction[joint];
-  const int first = dof - model->joint_v[joint];
+static void add_friction(problem *p, island *one, int joint, int dof) {
+  const double most = p->model->parameters.joint_friction[joint];
+  const int first = dof - p->model->joint_v[joint];
   double R[9];
-  quat_to_mat3(R, q + model->joint_q[joint] + first);
+  quat_to_mat3(R, p->input->q + p->model->joint_q[joint] + first);
   for (int i = 0; i < 3; ++i) {
     turn_row row = {.joint = joint, .dof = dof};
     mat3_column(row.axis, R, i);
@@ -73,18 +71,18 @@ static void add_friction(problem *p, const qd_model *model, const qd_step_option
     p->lower[p->row_count] = -most;
     p->upper[p->row_count] = most;
     ++one->intervals;
-    add_row(p, model, o, q, one, row);
+    add_row(p, one, row);
   }
 }
 
 /* The rotation's axis a changes by (1 - a a') / angle times the change of the rotation vector. */
-static void add_limit(problem *p, const qd_model *model, const qd_step_options *o, const double *q,
-                      island *one, int joint, int dof) {
+static void add_limit(problem *p, island *one, int joint, int dof) {
   turn_row row = {.joint = joint, .dof = dof, .is_limit = 1};
   double turn[3], inverse[9];
-  quat_log(turn, q + model->joint_q[joint]);
+  quat_log(turn, p->input->q + p->model->joint_q[joint]);
   const double angle = vec3_norm(turn);
-  row.beyond = joint_ball_range(model, joint) - angle - model->joint_limit_solver[9 * joint + 8];
+  row.beyond =
+      joint_ball_range(p->model, joint) - angle - p->model->joint_limit_solver[9 * joint + 8];
   if (!(row.beyond < 0.0) || angle < NEGLIGIBLE) {
     return;
   }
@@ -98,51 +96,52 @@ static void add_limit(problem *p, const qd_model *model, const qd_step_options *
       row.slope[3 * k + j] = -column[k] / angle;
     }
   }
-  add_row(p, model, o, q, one, row);
+  add_row(p, one, row);
 }
 
 /* 1 for the first free rotation of a joint. */
-static int begins_turn(const problem *p, const qd_model *model, const island *one, int i) {
+static int begins_turn(const problem *p, const island *one, int i) {
   const int dof = p->dof_of_variable[one->variable + i];
-  if (dof < 0 || !dof_turns(model, dof)) {
+  if (dof < 0 || !dof_turns(p->model, dof)) {
     return 0;
   }
   const int before = i > 0 ? p->dof_of_variable[one->variable + i - 1] : -1;
-  return before < 0 || !dof_turns(model, before) ||
-         model->dof_joint[before] != model->dof_joint[dof];
+  return before < 0 || !dof_turns(p->model, before) ||
+         p->model->dof_joint[before] != p->model->dof_joint[dof];
 }
 
-void turn_rows_assemble(problem *p, const qd_model *model, const qd_step_options *o,
-                        const double *q, island *one) {
+void turn_rows_assemble(problem *p, island *one) {
+  const qd_model *model = p->model;
   one->turn_row = p->turn_row_count;
   one->turn_row_count = 0;
-  for (int limits = 0; limits < 2 && contacts_yield_in_time(o); ++limits) {
+  for (int limits = 0; limits < 2 && contacts_yield_in_time(p->options); ++limits) {
     const int counted = one->turn_row_count;
     for (int i = 0; i < one->variable_count; ++i) {
-      if (!begins_turn(p, model, one, i)) {
+      if (!begins_turn(p, one, i)) {
         continue;
       }
       const int joint = model->dof_joint[p->dof_of_variable[one->variable + i]];
       const int dof = model->joint_v[joint] + (model->joint_type[joint] == QD_FREE ? 3 : 0);
       if (!limits && model->parameters.joint_friction[joint] > 0.0) {
-        add_friction(p, model, o, q, one, joint, dof);
-      } else if (limits && o->joint_limits && joint_ball_range(model, joint) > 0.0) {
-        add_limit(p, model, o, q, one, joint, dof);
+        add_friction(p, one, joint, dof);
+      } else if (limits && p->options->joint_limits && joint_ball_range(model, joint) > 0.0) {
+        add_limit(p, one, joint, dof);
       }
     }
     if (one->turn_row_count > counted) {
       add_cone(p, one, limits ? QD_ORTHANT : QD_INTERVAL, one->turn_row_count - counted,
-               barrier_target(o, 1));
+               barrier_target(p->options, 1));
     }
   }
 }
 
-void problem_turn_change(turn_change *change, const problem *p, const qd_model *model,
-                         const qd_step_options *o, const turn_row *row, const double *delta) {
-  const mujoco_reference of = law_of(model, row, row->weight);
+void problem_turn_change(turn_change *change, const problem *p, const turn_row *row,
+                         const double *delta) {
+  const mujoco_reference of = law_of(p->model, row, row->weight);
   const double force = p->dual[row->row];
   double by[3], moved[3];
-  mujoco_row_change(by, &of, row->beyond, o->h, vec3_dot(row->axis, p->v + row->dof), force);
+  mujoco_row_change(by, &of, row->beyond, p->options->h, vec3_dot(row->axis, p->v + row->dof),
+                    force);
   vec3_copy(moved, delta + row->dof);
   vec3_axpy(moved, by[1], p->v + row->dof);
   for (int j = 0; j < 3; ++j) {

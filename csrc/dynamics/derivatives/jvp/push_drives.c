@@ -98,7 +98,7 @@ void push_tendons(const pushforward *p) {
         continue;
       }
       linear_form own = along(p);
-      problem_tendon_change(by, program, model, p->s->options, at);
+      problem_tendon_change(by, program, at);
       form_tendon_row(&own, p->s, at, by[2]);
       p->w[at->row * p->stride] =
           by[0] * change[0] + at->sign * change[1] + by[1] * change[2] + own.change;

@@ -226,7 +226,7 @@ static void push_constraint(const pushforward *p, int row) {
     along_depth -= state->violation[i] / length * violation[i];
   }
   for (; row < program->equality_count && program->equality[row].constraint == index; ++row) {
-    const anchor_change law = problem_anchor_change(program, p->s->model, p->s->options, row);
+    const anchor_change law = problem_anchor_change(program, row);
     const int i = program->equality[row].component;
     p->e[row * p->stride] = moved[i] + law.in_time * late[i] + law.spring * violation[i] +
                             law.along * along_depth + law.drift * drift[i].change +

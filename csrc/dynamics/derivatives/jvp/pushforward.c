@@ -138,7 +138,7 @@ void pushforward_compute(const solved_step *s, const double *const tangent[QD_AR
   for (int i = 0; i < program->limit_count; ++i) {
     const limit_row *limit = program->limit + i;
     double change[3];
-    problem_limit_change(change, program, model, s->options, limit);
+    problem_limit_change(change, program, limit);
     linear_form f = along(&p);
     form_along_dof(&f, change, limit->dof);
     w[limit->row * stride] = f.change;

@@ -6,7 +6,7 @@ double actuator_cotangent(const pullback *p, const actuator_part *part, double z
 }
 
 static double tendon_cotangent(const pullback *p, const tendon_row *row) {
-  return tendon_displacement(&p->s->w->problem, p->s->model, row->tendon, p->d->z);
+  return tendon_displacement(&p->s->w->problem, row->tendon, p->d->z);
 }
 
 void pull_tendon_parameters(const pullback *p) {
@@ -24,7 +24,7 @@ void pull_tendon_parameters(const pullback *p) {
     } else {
       double by[3];
       linear_form own = weighed(p, p->mu[row->row * p->stride]);
-      problem_tendon_change(by, program, p->s->model, p->s->options, row);
+      problem_tendon_change(by, program, row);
       form_tendon_row(&own, p->s, row, by[2]);
     }
   }
@@ -160,7 +160,7 @@ static void pull_tendon_row(const pullback *p, const tendon_row *row, double cot
     cotangent[2] += own * part.slope.speed;
     return;
   }
-  problem_tendon_change(by, program, p->s->model, p->s->options, row);
+  problem_tendon_change(by, program, row);
   cotangent[0] += by[0] * mu;
   cotangent[2] += by[1] * mu;
 }
@@ -168,7 +168,7 @@ static void pull_tendon_row(const pullback *p, const tendon_row *row, double cot
 /* The same from its couplings. */
 static void pull_coupled_tendon(const pullback *p, int tendon, double cotangent[3]) {
   const problem *program = &p->s->w->problem;
-  const double z = tendon_displacement(program, p->s->model, tendon, p->d->z);
+  const double z = tendon_displacement(program, tendon, p->d->z);
   tendon_coupling c = {.place = -1};
   while (next_coupling(&c, p->s, tendon)) {
     const double nu = p->nu[c.row * p->stride];

@@ -292,7 +292,7 @@ static void find_cotangents(anchor_cotangents *of, const pullback *p, int row) {
   double along = 0.0;
   memset(of, 0, sizeof *of);
   for (; row < program->equality_count && program->equality[row].constraint == index; ++row) {
-    const anchor_change law = problem_anchor_change(program, p->s->model, p->s->options, row);
+    const anchor_change law = problem_anchor_change(program, row);
     const double nu = p->nu[row * p->stride];
     const int i = program->equality[row].component;
     of->motion[i] = nu;

@@ -179,7 +179,7 @@ static void pull_limits(const pullback *p) {
   for (int i = 0; i < program->limit_count; ++i) {
     const limit_row *limit = program->limit + i;
     double change[3];
-    problem_limit_change(change, program, p->s->model, p->s->options, limit);
+    problem_limit_change(change, program, limit);
     linear_form f = weighed(p, p->mu[limit->row * p->stride]);
     form_along_dof(&f, change, limit->dof);
   }
