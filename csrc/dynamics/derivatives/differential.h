@@ -45,14 +45,15 @@ void differential_lay_out(differential *d, const qd_model *model, int contact_ca
 void differential_need_poses(const solved_step *s);
 void differential_need_sizes(const solved_step *s);
 
-/* A number that is linear in the arguments of a step. Forwards it is its change along a tangent;
- * backwards its entries times its weight are added to the gradient. NULL: an argument that is not
- * wanted. */
+/* A number that is linear in the arguments of a step. Forwards it is weight times its change along
+ * a tangent; backwards its entries times its weight are added to the gradient. NULL: an argument
+ * that is not wanted. */
 typedef struct linear_form {
   const double *const *tangent; /* (arguments); NULL: backwards */
   double *const *gradient;      /* (arguments) */
   const int *place; /* (nv) positions of DOFs in the gradients by q and v; NULL: their own */
   double weight, change;
+  double *out; /* forwards: what the change is added to; NULL: `change` */
 } linear_form;
 
 static inline int form_knows(const linear_form *f, int argument) {
@@ -62,7 +63,8 @@ static inline int form_knows(const linear_form *f, int argument) {
 /* Adds the derivative `entry` by number `at` of an argument. */
 static inline void form_add(linear_form *f, int argument, int at, double entry) {
   if (f->tangent != NULL) {
-    f->change += f->tangent[argument] != NULL ? entry * f->tangent[argument][at] : 0.0;
+    double *out = f->out != NULL ? f->out : &f->change;
+    *out += f->tangent[argument] != NULL ? f->weight * (entry * f->tangent[argument][at]) : 0.0;
   } else if (f->gradient[argument] != NULL) {
     f->gradient[argument][f->place != NULL ? f->place[at] : at] += f->weight * entry;
   }
@@ -70,20 +72,23 @@ static inline void form_add(linear_form *f, int argument, int at, double entry) 
 
 /* ---- row_forms.c */
 
-/* A row along one DOF: derivatives by its q, its v and h. */
-void form_along_dof(linear_form *f, const double change[3], int dof);
+/* Where a row of the problem, or a force on a DOF, goes: to rows and stationarity along a
+ * direction, from their cotangents to the gradients, or to columns of matrices. */
+typedef struct form_maker {
+  linear_form (*row)(const struct form_maker *of, int row);
+  linear_form (*force)(const struct form_maker *of, int dof);
+  void *context;
+} form_maker;
+
+/* Springs and actuators of one DOF. */
+void form_add_drives(const form_maker *of, const solved_step *s, int dof);
+/* An island's rows of joints: limits, dry friction, limits of ball joints, rotations. */
+void form_add_joint_rows(const form_maker *of, const solved_step *s, const island *one);
 /* An actuator's force with these slopes, without the one by its coordinate; and its limits. */
 void form_actuator(linear_form *f, const actuator_slopes *slope, int i);
 void form_force_range(linear_form *f, const actuator_part *part, int i);
 /* The force of a row of a tendon's last two kinds, by parameters and command. */
 void form_tendon_force(linear_form *f, const actuator_part *part, const tendon_row *row);
-/* The force of DOF j's spring and damper, towards rest. */
-void form_spring(linear_form *f, const solved_step *s, int j);
-/* Rows, followed by the forces that change with them: of dry friction, of three rotations, of the
- * limit of a ball joint. */
-void form_friction(linear_form f[2], const solved_step *s, const force_row *row);
-void form_turn_row(linear_form f[4], const solved_step *s, const turn_row *row);
-void form_ball_limit(linear_form f[BALL_ROWS + 3], const solved_step *s, const ball_limit *limit);
 /* (dC/dt) v of a connect or a weld, by the DOFs of both bodies. */
 void form_drift(linear_form f[CONSTRAINT_ROWS_MAX], const solved_step *s,
                 const constraint_state *state);

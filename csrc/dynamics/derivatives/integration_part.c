@@ -212,7 +212,7 @@ void integration_push(const solved_step *end, const double *const tangent[QD_ARG
     damped_tree_weigh(&t, x, n->vector);
     for (int i = 0; i < t.count; ++i) {
       const int j = t.dofs[i];
-      linear_form f = {.tangent = tangent};
+      linear_form f = {.tangent = tangent, .weight = 1.0};
       if (is_free(end, j)) {
         form_dampers(&f, end, j);
         x[j] += h * h * (r[j] - r_end[j] - f.change);

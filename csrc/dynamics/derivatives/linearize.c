@@ -183,7 +183,6 @@ static void partial_derivatives(const solved_step *solved, const island *one) {
     if (solved->input->wrench != NULL) {
       applied_subtract_derivative(&s->D, solved->model, &w->kinematics, solved->input->wrench);
     }
-    add_joint_row_derivative(solved, one);
     add_constraint_derivative(solved, one);
     add_tendon_derivative(solved, one);
     pressure_derivative_columns(solved, one, &s->D, s->d_slack, s->columns);

@@ -31,40 +31,31 @@ double *d_slack_row(const sensitivity *s, const island *one, int row) {
 
 /* A row of d_slack or d_equality; `by` receives the positions of its entries. */
 static linear_form row_form(double *by[QD_ARGUMENT_COUNT], const sensitivity *s, double *row) {
-  memset(by, 0, QD_ARGUMENT_COUNT * sizeof *by);
   by[QD_BY_Q] = row;
   by[QD_BY_V] = s->v_count > 0 ? row + s->q_count : NULL;
   return (linear_form){.gradient = by, .place = s->place, .weight = 1.0};
 }
 
-/* The same for a force on a DOF, which is subtracted from its row of D. */
-static linear_form force_form(double *by[QD_ARGUMENT_COUNT], const sensitivity *s, int dof) {
-  linear_form f = row_form(by, s, s->D.values + (size_t)s->place[dof] * (size_t)s->D.count);
-  by[QD_BY_V] = NULL;
-  f.weight = -1.0;
-  return f;
+/* The maker of forms in matrices. `by`: positions of a row's entries, and of a force's. */
+typedef struct column_target {
+  const sensitivity *s;
+  const island *one;
+  double *by_row[QD_ARGUMENT_COUNT], *by_force[QD_ARGUMENT_COUNT];
+} column_target;
+
+static linear_form column_row(const form_maker *of, int row) {
+  column_target *to = of->context;
+  return row_form(to->by_row, to->s, d_slack_row(to->s, to->one, row));
 }
 
-/* Springs and actuators of one DOF. */
-static void add_spring_derivative(const solved_step *solved, const island *one, int dof) {
-  const sensitivity *s = &solved->w->sensitivity;
-  double *by[QD_ARGUMENT_COUNT];
-  linear_form spring = force_form(by, s, dof);
-  spring.weight = 1.0;
-  by[QD_BY_V] = s->v_count > 0 ? s->V.values + (size_t)s->place[dof] * (size_t)s->V.count : NULL;
-  form_spring(&spring, solved, dof);
-  const int_list actuators = dof_actuators(solved->model, dof);
-  for (int i = 0; i < actuators.count; ++i) {
-    const actuator_part part = actuator_part_of(solved, actuators.at[i]);
-    if (part.row >= 0) {
-      d_slack_row(s, one, part.row)[s->place[dof]] += part.per_row * part.slope.l;
-    } else {
-      *dof_matrix_at(&s->D, dof, dof) -= part.slope.l;
-      if (part.slope.speed != 0.0) {
-        *dof_matrix_at(&s->V, dof, dof) -= part.slope.speed;
-      }
-    }
-  }
+/* Forces are subtracted from rows of D and V. */
+static linear_form column_force(const form_maker *of, int dof) {
+  column_target *to = of->context;
+  const sensitivity *s = to->s;
+  const size_t at = (size_t)s->place[dof] * (size_t)s->D.count;
+  to->by_force[QD_BY_Q] = s->D.values + at;
+  to->by_force[QD_BY_V] = s->v_count > 0 ? s->V.values + at : NULL;
+  return (linear_form){.gradient = to->by_force, .place = s->place, .weight = -1.0};
 }
 
 void add_cost_derivative(const solved_step *solved, const island *one) {
@@ -72,9 +63,12 @@ void add_cost_derivative(const solved_step *solved, const island *one) {
   qd_workspace *w = solved->w;
   sensitivity *s = &w->sensitivity;
   const step_point *point = &w->point;
+  column_target to = {.s = s, .one = one};
+  const form_maker maker = {column_row, column_force, &to};
   for (int d = 0; d < s->q_count; ++d) {
-    add_spring_derivative(solved, one, s->dofs[d]);
+    form_add_drives(&maker, solved, s->dofs[d]);
   }
+  form_add_joint_rows(&maker, solved, one);
   if (solved->options->dynamic) {
     motion_columns_add(solved);
   } else if (point->mass_counts) {
@@ -85,41 +79,6 @@ void add_cost_derivative(const solved_step *solved, const island *one) {
   }
   if (vec3_norm(model->parameters.gravity) > 0.0) {
     inertia_subtract_gravity_derivative(&s->D, model, &w->kinematics, &w->inertia, point->falls);
-  }
-}
-
-void add_joint_row_derivative(const solved_step *solved, const island *one) {
-  const problem *p = &solved->w->problem;
-  const sensitivity *s = &solved->w->sensitivity;
-  double change[3], *by[BALL_ROWS + 3][QD_ARGUMENT_COUNT];
-  linear_form f[BALL_ROWS + 3];
-  for (int i = one->limit; i < one->limit + one->limit_count; ++i) {
-    problem_limit_change(change, p, p->limit + i);
-    f[0] = row_form(by[0], s, d_slack_row(s, one, p->limit[i].row));
-    form_along_dof(f, change, p->limit[i].dof);
-  }
-  for (int i = one->force_row; i < one->force_row + one->force_row_count; ++i) {
-    const force_row *row = p->force_row + i;
-    if (row->actuator < 0) {
-      f[0] = f[1] = row_form(by[0], s, d_slack_row(s, one, row->row));
-      form_friction(f, solved, row);
-    }
-  }
-  for (int i = one->ball_limit; i < one->ball_limit + one->ball_limit_count; ++i) {
-    const ball_limit *limit = p->ball_limit + i;
-    for (int k = 0; k < BALL_ROWS + 3; ++k) {
-      f[k] = k < BALL_ROWS ? row_form(by[k], s, d_slack_row(s, one, limit->row + k))
-                           : force_form(by[k], s, limit->dof + k - BALL_ROWS);
-    }
-    form_ball_limit(f, solved, limit);
-  }
-  for (int i = one->turn_row; i < one->turn_row + one->turn_row_count; ++i) {
-    const turn_row *row = p->turn_row + i;
-    f[0] = row_form(by[0], s, d_slack_row(s, one, row->row));
-    for (int k = 0; k < 3; ++k) {
-      f[1 + k] = force_form(by[1 + k], s, row->dof + k);
-    }
-    form_turn_row(f, solved, row);
   }
 }
 
@@ -184,7 +143,7 @@ void add_constraint_derivative(const solved_step *solved, const island *one) {
       continue; /* in add_coupling_derivative */
     }
     if (state->rows == 1) {
-      double *by[QD_ARGUMENT_COUNT];
+      double *by[QD_ARGUMENT_COUNT] = {NULL};
       linear_form f = row_form(by, s, row);
       form_coupling(&f, solved, one->equality + i);
       continue;

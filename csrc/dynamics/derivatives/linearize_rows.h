@@ -12,10 +12,8 @@ void add_axis_derivative(const solved_step *solved);
 /* A row of d_slack. */
 double *d_slack_row(const sensitivity *s, const island *one, int row);
 
+/* The cost, and rows of joints and their actuators. */
 void add_cost_derivative(const solved_step *solved, const island *one);
-
-/* Rows of joints: limits, dry friction, limits of ball joints, rotations. */
-void add_joint_row_derivative(const solved_step *solved, const island *one);
 
 void add_constraint_derivative(const solved_step *solved, const island *one);
 

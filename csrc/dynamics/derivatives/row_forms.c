@@ -7,10 +7,11 @@
 #include "dynamics/workspace.h"
 #include "mechanics/retraction.h"
 
-void form_along_dof(linear_form *f, const double change[3], int dof) {
-  form_add(f, QD_BY_Q, dof, change[0]);
-  form_add(f, QD_BY_V, dof, change[1]);
-  form_add(f, QD_BY_H, 0, change[2]);
+/* A row along one DOF: derivatives by its q, its v and h. */
+static void add_along_dof(linear_form f, const double change[3], int dof) {
+  form_add(&f, QD_BY_Q, dof, change[0]);
+  form_add(&f, QD_BY_V, dof, change[1]);
+  form_add(&f, QD_BY_H, 0, change[2]);
 }
 
 void form_actuator(linear_form *f, const actuator_slopes *slope, int i) {
@@ -35,7 +36,8 @@ void form_force_range(linear_form *f, const actuator_part *part, int i) {
   form_add(f, QD_BY_ACTUATOR_FORCE_RANGE, 2 * i + 1, part->by_upper);
 }
 
-void form_spring(linear_form *f, const solved_step *s, int j) {
+/* The force of DOF j's spring and damper, towards rest. */
+static void add_spring(linear_form *f, const solved_step *s, int j) {
   const qd_model *model = s->model;
   const int joint = model->dof_joint[j];
   const double stiffness = model->parameters.joint_stiffness[joint], delta = s->delta[j];
@@ -57,48 +59,99 @@ void form_spring(linear_form *f, const solved_step *s, int j) {
   form_add(f, QD_BY_H, 0, -model->parameters.joint_damping[joint] * rate * rate * delta);
 }
 
+/* An actuator: its force, or its row and what resists in the cost. */
+static void add_actuator(const form_maker *of, const solved_step *s, int j, int actuator) {
+  const actuator_part part = actuator_part_of(s, actuator);
+  linear_form own = part.row >= 0 ? of->row(of, part.row) : of->force(of, j);
+  linear_form rest = of->force(of, j);
+  own.weight *= part.row >= 0 ? part.per_row : 1.0;
+  form_add(&own, QD_BY_Q, j, part.slope.l);
+  form_add(&own, QD_BY_V, j, part.slope.speed);
+  form_actuator(&own, &part.slope, actuator);
+  if (part.row >= 0) {
+    form_actuator(&rest, &part.resistance, actuator);
+  }
+  form_force_range(&rest, &part, actuator);
+}
+
+void form_add_drives(const form_maker *of, const solved_step *s, int dof) {
+  const int_list actuators = dof_actuators(s->model, dof);
+  linear_form spring = of->force(of, dof);
+  spring.weight = -spring.weight;
+  add_spring(&spring, s, dof);
+  for (int k = 0; k < actuators.count; ++k) {
+    add_actuator(of, s, dof, actuators.at[k]);
+  }
+}
+
 /* Share of the limits' motion that the load of a row of dry friction follows. */
 static double friction_share(const problem *p, int row) {
   return p->by_upper[row] - p->by_lower[row];
 }
 
-void form_friction(linear_form f[2], const solved_step *s, const force_row *row) {
+/* Dry friction, whose force follows its limits. */
+static void add_friction(const form_maker *of, const solved_step *s, const force_row *row) {
   const problem *p = &s->w->problem;
+  linear_form force = of->force(of, row->dof);
   double change[3];
   problem_friction_change(change, p, row);
-  form_along_dof(f, change, row->dof);
-  form_add(f + 1, QD_BY_JOINT_FRICTION, s->model->dof_joint[row->dof], friction_share(p, row->row));
+  add_along_dof(of->row(of, row->row), change, row->dof);
+  form_add(&force, QD_BY_JOINT_FRICTION, s->model->dof_joint[row->dof],
+           friction_share(p, row->row));
 }
 
-void form_turn_row(linear_form f[4], const solved_step *s, const turn_row *row) {
+static void add_turn_row(const form_maker *of, const solved_step *s, const turn_row *row) {
   const problem *p = &s->w->problem;
+  linear_form f = of->row(of, row->row);
   turn_change change;
   problem_turn_change(&change, p, row, s->delta);
-  form_add(f, QD_BY_H, 0, change.by_h);
+  form_add(&f, QD_BY_H, 0, change.by_h);
   for (int i = 0; i < 3; ++i) {
-    form_add(f, QD_BY_Q, row->dof + i, change.by_q[i]);
-    form_add(f, QD_BY_V, row->dof + i, change.by_v[i]);
+    linear_form force = of->force(of, row->dof + i);
+    form_add(&f, QD_BY_Q, row->dof + i, change.by_q[i]);
+    form_add(&f, QD_BY_V, row->dof + i, change.by_v[i]);
     for (int j = 0; j < 3; ++j) {
-      form_add(f + 1 + i, QD_BY_Q, row->dof + j, change.force[3 * i + j]);
+      form_add(&force, QD_BY_Q, row->dof + j, change.force[3 * i + j]);
     }
     if (!row->is_limit) {
-      form_add(f + 1 + i, QD_BY_JOINT_FRICTION, row->joint,
+      form_add(&force, QD_BY_JOINT_FRICTION, row->joint,
                friction_share(p, row->row) * row->axis[i]);
     }
   }
 }
 
-void form_ball_limit(linear_form f[BALL_ROWS + 3], const solved_step *s, const ball_limit *limit) {
+static void add_ball_limit(const form_maker *of, const solved_step *s, const ball_limit *limit) {
   ball_part part;
   ball_part_compute(&part, &s->w->problem, limit, s->delta);
-  form_add(f, QD_BY_H, 0, limit->capped ? -s->options->recovery_speed : 0.0);
-  for (int j = 0; j < 3; ++j) {
-    for (int r = 0; r < BALL_ROWS; ++r) {
-      form_add(f + r, QD_BY_Q, limit->dof + j, part.rows[3 * r + j]);
+  for (int i = 0; i < BALL_ROWS + 3; ++i) {
+    const int is_row = i < BALL_ROWS;
+    linear_form f =
+        is_row ? of->row(of, limit->row + i) : of->force(of, limit->dof + i - BALL_ROWS);
+    const double *entry = is_row ? part.rows + 3 * i : part.force + 3 * (i - BALL_ROWS);
+    form_add(&f, QD_BY_H, 0, i == 0 && limit->capped ? -s->options->recovery_speed : 0.0);
+    for (int j = 0; j < 3; ++j) {
+      form_add(&f, QD_BY_Q, limit->dof + j, entry[j]);
     }
-    for (int i = 0; i < 3; ++i) {
-      form_add(f + BALL_ROWS + i, QD_BY_Q, limit->dof + j, part.force[3 * i + j]);
+  }
+}
+
+void form_add_joint_rows(const form_maker *of, const solved_step *s, const island *one) {
+  const problem *p = &s->w->problem;
+  for (int i = one->limit; i < one->limit + one->limit_count; ++i) {
+    double change[3];
+    problem_limit_change(change, p, p->limit + i);
+    add_along_dof(of->row(of, p->limit[i].row), change, p->limit[i].dof);
+  }
+  for (int i = one->force_row; i < one->force_row + one->force_row_count; ++i) {
+    if (p->force_row[i].actuator < 0) {
+      add_friction(of, s, p->force_row + i);
     }
+  }
+  for (int i = one->ball_limit; i < one->ball_limit + one->ball_limit_count; ++i) {
+    add_ball_limit(of, s, p->ball_limit + i);
+  }
+  for (int i = one->turn_row; i < one->turn_row + one->turn_row_count; ++i) {
+    add_turn_row(of, s, p->turn_row + i);
   }
 }
 

@@ -26,7 +26,7 @@ static inline double tangent_at(const pushforward *p, int argument, int at) {
 }
 
 static inline linear_form along(const pushforward *p) {
-  return (linear_form){.tangent = p->tangent};
+  return (linear_form){.tangent = p->tangent, .weight = 1.0};
 }
 
 static inline void tangent_vec3(double out[3], const pushforward *p, int argument, int body) {
@@ -38,9 +38,6 @@ static inline void tangent_vec3(double out[3], const pushforward *p, int argumen
 
 void push_contact(const pushforward *p, int index);
 void push_constraints(const pushforward *p);
-
-/* Change of an actuator's force with these slopes, if its coordinate moves by dl. */
-double force_change(const pushforward *p, const actuator_slopes *slope, int i, double dl);
 
 /* r -= rate times the change of the tendons' forces */
 void push_tendon_forces(const pushforward *p, double *r);

@@ -2,12 +2,6 @@
 #include "dynamics/derivatives/jvp/parts.h"
 #include "dynamics/problem/yield.h"
 
-double force_change(const pushforward *p, const actuator_slopes *slope, int i, double dl) {
-  linear_form f = along(p);
-  form_actuator(&f, slope, i);
-  return slope->l * dl + f.change;
-}
-
 /* Changes of length, rate.delta and rate.v of a tendon with a constant rate. */
 static void push_fixed_tendon(double change[3], const pushforward *p, int tendon) {
   const qd_model *model = p->s->model;

@@ -1,31 +1,27 @@
 /* The change of stationarity: terms of the DOFs, and the order of all parts. */
 #include "dynamics/derivatives/jvp/parts.h"
 
-/* Change of the actuators' force that is not in rows; writes the rows. */
-static double actuator_change(const pushforward *p, int j) {
-  const qd_model *model = p->s->model;
-  const int_list actuators = dof_actuators(model, j);
-  double sum = 0.0;
-  for (int k = 0; k < actuators.count; ++k) {
-    const int i = actuators.at[k];
-    const actuator_part part = actuator_part_of(p->s, i);
-    const double change = force_change(p, &part.slope, i, tangent_at(p, QD_BY_Q, j)) +
-                          part.slope.speed * tangent_at(p, QD_BY_V, j);
-    if (part.row >= 0) {
-      p->w[part.row * p->stride] = part.per_row * change;
-    }
-    sum += part.row >= 0 ? force_change(p, &part.resistance, i, 0.0) : change;
-    linear_form range = along(p);
-    form_force_range(&range, &part, i);
-    sum += range.change;
-  }
-  return sum;
+/* The maker of forms along the direction: rows and forces are added to w and r. */
+typedef struct push_target {
+  const pushforward *p;
+  double *r;
+  double held; /* forces on held DOFs, which do not count */
+} push_target;
+
+static linear_form push_row(const form_maker *of, int row) {
+  const pushforward *p = ((const push_target *)of->context)->p;
+  linear_form f = along(p);
+  f.out = p->w + row * p->stride;
+  return f;
 }
 
-static double joint_change(const pushforward *p, int j) {
-  linear_form spring = along(p);
-  form_spring(&spring, p->s, j);
-  return -tangent_at(p, QD_BY_TAU, j) + spring.change - actuator_change(p, j);
+static linear_form push_force(const form_maker *of, int dof) {
+  push_target *to = of->context;
+  const int variable = to->p->s->w->problem.variable_of_dof[dof];
+  linear_form f = along(to->p);
+  f.out = variable >= 0 ? to->r + variable * to->p->stride : &to->held;
+  f.weight = -1.0;
+  return f;
 }
 
 /* Change of the force that rotors require. */
@@ -48,7 +44,7 @@ static void push_joints(const pushforward *p, double *r) {
     const int b = model->dof_body[j];
     const screw *S = p->s->w->kinematics.dof_screw + j, *dS = d->axis_motion + j;
     r[i * p->stride] =
-        joint_change(p, j) + (p->s->options->dynamic ? rotor_change(p, j) : 0.0) +
+        (p->s->options->dynamic ? rotor_change(p, j) : 0.0) - tangent_at(p, QD_BY_TAU, j) +
         p->point->mass_scale[j] *
             (screw_dot(dS, p->point->momentum + b) + screw_dot(S, d->momentum_z + b)) -
         p->point->falls[j] * (screw_dot(dS, p->point->weight + b) + screw_dot(S, d->scratch + b)) -
@@ -64,46 +60,18 @@ static void push_joints(const pushforward *p, double *r) {
   }
 }
 
-/* Writes changes of rows from `row` on, and of the forces on DOFs from `dof` on that belong to
- * them. */
-static void put_forms(const pushforward *p, const linear_form *f, int rows, int row, int forces,
-                      int dof, double *r) {
-  for (int i = 0; i < rows; ++i) {
-    p->w[(row + i) * p->stride] = f[i].change;
-  }
-  for (int i = 0; i < forces; ++i) {
-    const int variable = p->s->w->problem.variable_of_dof[dof + i];
-    if (variable >= 0) {
-      r[variable * p->stride] -= f[rows + i].change;
-    }
-  }
-}
-
-/* Limits of ball joints, and dry friction, whose force follows its limits. */
-static void push_rows_of_joints(const pushforward *p, double *r) {
+/* Springs, actuators, and rows of joints. */
+static void push_forms(const pushforward *p, double *r) {
   const problem *program = &p->s->w->problem;
-  for (int i = 0; i < program->force_row_count; ++i) {
-    const force_row *row = program->force_row + i;
-    if (row->actuator < 0) {
-      linear_form f[2] = {along(p), along(p)};
-      form_friction(f, p->s, row);
-      put_forms(p, f, 1, row->row, 1, row->dof, r);
+  push_target to = {.p = p, .r = r};
+  const form_maker maker = {push_row, push_force, &to};
+  for (int i = 0; i < program->n; ++i) {
+    if (program->dof_of_variable[i] >= 0) {
+      form_add_drives(&maker, p->s, program->dof_of_variable[i]);
     }
   }
-  for (int i = 0; i < program->ball_limit_count; ++i) {
-    const ball_limit *limit = program->ball_limit + i;
-    linear_form f[BALL_ROWS + 3];
-    for (int k = 0; k < BALL_ROWS + 3; ++k) {
-      f[k] = along(p);
-    }
-    form_ball_limit(f, p->s, limit);
-    put_forms(p, f, BALL_ROWS, limit->row, 3, limit->dof, r);
-  }
-  for (int i = 0; i < program->turn_row_count; ++i) {
-    const turn_row *row = program->turn_row + i;
-    linear_form f[4] = {along(p), along(p), along(p), along(p)};
-    form_turn_row(f, p->s, row);
-    put_forms(p, f, 1, row->row, 3, row->dof, r);
+  for (int i = 0; i < program->islands.count; ++i) {
+    form_add_joint_rows(&maker, p->s, program->islands.island + i);
   }
 }
 
@@ -135,14 +103,6 @@ void pushforward_compute(const solved_step *s, const double *const tangent[QD_AR
       push_contact(&p, i);
     }
   }
-  for (int i = 0; i < program->limit_count; ++i) {
-    const limit_row *limit = program->limit + i;
-    double change[3];
-    problem_limit_change(change, program, limit);
-    linear_form f = along(&p);
-    form_along_dof(&f, change, limit->dof);
-    w[limit->row * stride] = f.change;
-  }
   push_constraints(&p);
   push_tendons(&p);
   pressure_derivative_push(s, tangent, w, stride);
@@ -154,5 +114,5 @@ void pushforward_compute(const solved_step *s, const double *const tangent[QD_AR
   wrench_sum_subtrees(d->momentum_z, model);
   push_joints(&p, r);
   push_tendon_forces(&p, r);
-  push_rows_of_joints(&p, r);
+  push_forms(&p, r);
 }

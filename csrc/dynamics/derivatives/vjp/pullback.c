@@ -114,75 +114,29 @@ static void pull_rotors(const pullback *p) {
   }
 }
 
-static void pull_actuators(const pullback *p, int j) {
-  const qd_model *model = p->s->model;
-  const int_list actuators = dof_actuators(model, j);
-  for (int k = 0; k < actuators.count; ++k) {
-    const int i = actuators.at[k];
-    const actuator_part part = actuator_part_of(p->s, i);
-    const double z = p->d->z[j], own = actuator_cotangent(p, &part, z);
-    linear_form of_slope = weighed(p, own), of_rest = weighed(p, z);
-    form_actuator(&of_slope, &part.slope, i);
-    add_gradient(p, QD_BY_Q, j, own * part.slope.l);
-    add_gradient(p, QD_BY_V, j, own * part.slope.speed);
-    if (part.row >= 0) {
-      form_actuator(&of_rest, &part.resistance, i);
-    }
-    form_force_range(&of_rest, &part, i);
-  }
+static linear_form pull_row(const form_maker *of, int row) {
+  const pullback *p = of->context;
+  return weighed(p, p->mu[row * p->stride]);
 }
 
-/* Dry friction, whose force follows its limits, and limits of ball joints. */
-static void pull_rows_of_joints(const pullback *p) {
-  const problem *program = &p->s->w->problem;
-  const double *mu = p->mu, *z = p->d->z;
-  for (int i = 0; i < program->force_row_count; ++i) {
-    const force_row *row = program->force_row + i;
-    if (row->actuator < 0) {
-      linear_form f[2] = {weighed(p, mu[row->row * p->stride]), weighed(p, z[row->dof])};
-      form_friction(f, p->s, row);
-    }
-  }
-  for (int i = 0; i < program->ball_limit_count; ++i) {
-    const ball_limit *limit = program->ball_limit + i;
-    linear_form f[BALL_ROWS + 3];
-    for (int k = 0; k < BALL_ROWS + 3; ++k) {
-      f[k] = weighed(p, k < BALL_ROWS ? mu[(limit->row + k) * p->stride]
-                                      : z[limit->dof + k - BALL_ROWS]);
-    }
-    form_ball_limit(f, p->s, limit);
-  }
-  for (int i = 0; i < program->turn_row_count; ++i) {
-    const turn_row *row = program->turn_row + i;
-    linear_form f[4] = {weighed(p, mu[row->row * p->stride]), weighed(p, z[row->dof]),
-                        weighed(p, z[row->dof + 1]), weighed(p, z[row->dof + 2])};
-    form_turn_row(f, p->s, row);
-  }
+static linear_form pull_force(const form_maker *of, int dof) {
+  const pullback *p = of->context;
+  return weighed(p, p->d->z[dof]);
 }
 
-/* Springs, and forces on the joints. */
+/* Springs, actuators and rows of joints, and forces on them. */
 static void pull_joints(const pullback *p) {
+  const islands *all = &p->s->w->problem.islands;
+  pullback own = *p;
+  const form_maker maker = {pull_row, pull_force, &own};
   for (int j = 0; j < p->s->model->nv; ++j) {
-    if (p->gradient[QD_BY_TAU] != NULL) {
-      p->gradient[QD_BY_TAU][j] += p->d->z[j];
-    }
-    linear_form spring = weighed(p, -p->d->z[j]);
-    form_spring(&spring, p->s, j);
-    pull_actuators(p, j);
+    add_gradient(p, QD_BY_TAU, j, p->d->z[j]);
+    form_add_drives(&maker, p->s, j);
   }
-  pull_rows_of_joints(p);
+  for (int i = 0; i < all->count; ++i) {
+    form_add_joint_rows(&maker, p->s, all->island + i);
+  }
   pull_tendon_parameters(p);
-}
-
-static void pull_limits(const pullback *p) {
-  const problem *program = &p->s->w->problem;
-  for (int i = 0; i < program->limit_count; ++i) {
-    const limit_row *limit = program->limit + i;
-    double change[3];
-    problem_limit_change(change, program, limit);
-    linear_form f = weighed(p, p->mu[limit->row * p->stride]);
-    form_along_dof(&f, change, limit->dof);
-  }
 }
 
 static int masses_wanted(double *const of[QD_ARGUMENT_COUNT]) {
@@ -228,7 +182,6 @@ static void need_geometry(const pullback *p) {
 /* Collects the cotangents of bodies and rows into entries of q, mocap poses, parameters and h. */
 static void gather(const pullback *p) {
   if (p->bodies_move) {
-    pull_limits(p);
     pull_constraints(p);
   }
   if (p->bodies_move || p->gradient[QD_BY_GEOM_SIZE] != NULL) {
