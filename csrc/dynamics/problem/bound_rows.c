@@ -24,10 +24,8 @@ void bound_rows_assemble(problem *p, island *one) {
     const int dof = p->dof_of_variable[one->variable + i];
     const int turns = dof >= 0 && vec3_dot(p->kinematics->dof_screw[dof].w,
                                            p->kinematics->dof_screw[dof].w) > 0.0;
-    const int tile = i / 4;
-    const tile_list list = {1, (int *)&tile};
     for (int side = 0; side < 2; ++side) {
-      tile_rows_append(&one->G, &list)[i % 4] = side ? -1.0 : 1.0;
+      tile_rows_append_entry(&one->G, i, side ? -1.0 : 1.0);
       p->g[p->row_count++] = turns ? 1.0 /* rad */ : travel;
     }
   }

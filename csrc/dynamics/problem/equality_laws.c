@@ -2,7 +2,6 @@
  * their derivatives. The rows of a connect or a weld move, so their acceleration has a term (dC/dt)
  * v, and their impedance depends on the length of the whole violation. */
 #include "dynamics/problem/metric_share.h"
-#include "dynamics/problem/mujoco_row.h"
 #include "dynamics/problem/parts.h"
 #include "mechanics/inverse_weights.h"
 

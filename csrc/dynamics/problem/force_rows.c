@@ -2,7 +2,6 @@
  * row, whose multiplier is the force; the rows of an island are one cone. */
 #include "base/rounding.h"
 #include "dynamics/problem/metric_share.h"
-#include "dynamics/problem/mujoco_row.h"
 #include "dynamics/problem/parts.h"
 #include "dynamics/problem/yield.h"
 #include "mechanics/actuator.h"
@@ -33,9 +32,7 @@ actuator_slopes problem_clamped_slopes(const problem *p, int actuator, double d)
 
 static void add_force_row(problem *p, island *one, const force_row *row, double gap, double lower,
                           double upper) {
-  const int column = column_of(p, one, row->dof), tile = column / 4;
-  const tile_list list = {1, (int *)&tile};
-  tile_rows_append(&one->G, &list)[column % 4] = 1.0;
+  tile_rows_append_entry(&one->G, column_of(p, one, row->dof), 1.0);
   p->g[p->row_count] = gap;
   p->compliance[p->row_count] = row->stiffness > 0.0 ? 1.0 / row->stiffness : 0.0;
   p->lower[p->row_count] = lower;
@@ -51,26 +48,18 @@ static void add_force_row(problem *p, island *one, const force_row *row, double 
   ++one->force_row_count;
 }
 
-/* MuJoCo's law of a DOF's dry friction, without a spring. */
+/* MuJoCo's law of a DOF's dry friction. */
 static mujoco_reference friction_law(const qd_model *model, int dof, double weight) {
-  const double *solver = model->joint_friction_solver + 8 * model->dof_joint[dof];
-  mujoco_reference of = mujoco_reference_of(solver, weight);
-  of.K = 0.0;
-  return of;
+  return mujoco_friction_of(model->joint_friction_solver + 8 * model->dof_joint[dof], weight);
 }
 
 static void yield_at_friction(problem *p, island *one, force_row *row) {
   mujoco_reference of = friction_law(p->model, row->dof, p->model->dof_invweight[row->dof]);
-  mujoco_row law;
   if ((of.kind & QD_REFERENCE_IMPLICIT) && p->model->dof_q[row->dof] >= 0) {
     of.weight *= metric_share_of_dof(p, one, column_of(p, one, row->dof));
   }
   row->weight = of.weight;
-  mujoco_row_compute(&law, NULL, NULL, &of, 0.0, p->options->h);
-  p->g[row->row] = law.in_time * p->v[row->dof];
-  p->compliance[row->row] = law.compliance;
-  ++one->compliant;
-  ++p->timed_count;
+  yield_row(p, one, row->row, &of, 0.0, p->v[row->dof]);
 }
 
 void problem_friction_change(double change[3], const problem *p, const force_row *row) {

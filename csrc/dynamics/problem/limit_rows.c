@@ -2,38 +2,30 @@
  * each. */
 #include "base/quat.h"
 #include "dynamics/problem/metric_share.h"
-#include "dynamics/problem/mujoco_row.h"
 #include "dynamics/problem/parts.h"
 #include "dynamics/problem/yield.h"
 
 /* MuJoCo's law of a limit beyond its margin: offset and compliance of its row. */
 static void yield_at_limit(problem *p, island *one, limit_row *limit) {
   const double *solver = p->model->joint_limit_solver + 9 * p->model->dof_joint[limit->dof];
-  mujoco_row row;
   limit->weight = p->model->dof_invweight[limit->dof];
   mujoco_reference of = mujoco_reference_of(solver, limit->weight);
   if (of.kind & QD_REFERENCE_IMPLICIT) {
     limit->weight *= metric_share_of_dof(p, one, column_of(p, one, limit->dof));
     of.weight = limit->weight;
   }
-  mujoco_row_compute(&row, NULL, NULL, &of, limit->beyond, p->options->h);
-  p->g[limit->row] = row.in_time * limit->sign * p->v[limit->dof] + row.spring * limit->beyond;
-  p->compliance[limit->row] = row.compliance;
-  ++one->compliant;
-  ++p->timed_count;
+  yield_row(p, one, limit->row, &of, limit->beyond, limit->sign * p->v[limit->dof]);
 }
 
 static void add_limit(problem *p, island *one, int dof, double sign, double gap) {
-  const int column = column_of(p, one, dof), tile = column / 4,
-            yields = contacts_yield_in_time(p->options);
-  const tile_list list = {1, (int *)&tile};
+  const int yields = contacts_yield_in_time(p->options);
   limit_row *limit = p->limit + p->limit_count;
   const double beyond = gap - p->model->joint_limit_solver[9 * p->model->dof_joint[dof] + 8];
   if (yields && !(beyond < 0.0)) {
     return;
   }
   *limit = (limit_row){.dof = dof, .row = p->row_count, .sign = sign, .beyond = beyond};
-  tile_rows_append(&one->G, &list)[column % 4] = sign;
+  tile_rows_append_entry(&one->G, column_of(p, one, dof), sign);
   ++p->limit_count;
   ++p->row_count;
   ++one->row_count;
@@ -81,8 +73,17 @@ void limit_rows_assemble(problem *p, island *one) {
   }
 }
 
-/* A row of the cone: `entry` by the joint's three DOFs. */
-static void add_ball_row(problem *p, island *one, int dof, const double entry[3], double offset) {
+int turn_tiles_find(problem *p, const island *one, int dof) {
+  p->list.count = 0;
+  for (int i = dof; i < dof + 3; ++i) {
+    if (p->variable_of_dof[i] >= 0) {
+      tile_list_add(&p->list, column_of(p, one, i));
+    }
+  }
+  return p->list.count > 0;
+}
+
+void turn_entries_append(problem *p, island *one, int dof, const double entry[3]) {
   double *row = tile_rows_append(&one->G, &p->list);
   for (int i = 0; i < 3; ++i) {
     if (p->variable_of_dof[dof + i] >= 0) {
@@ -90,7 +91,6 @@ static void add_ball_row(problem *p, island *one, int dof, const double entry[3]
       row[4 * (column / 4 - p->list.tiles[0]) + column % 4] = entry[i];
     }
   }
-  p->g[p->row_count++] = offset;
   ++one->row_count;
 }
 
@@ -109,20 +109,16 @@ static void add_ball_limit(problem *p, island *one, int joint) {
   limit->row = p->row_count;
   quat_log(limit->turn, p->input->q + p->model->joint_q[joint]);
   rotation_left_jacobian_inverse(limit->inverse, limit->turn);
-  p->list.count = 0;
-  for (int i = 0; i < 3; ++i) {
-    if (p->variable_of_dof[dof + i] >= 0) {
-      tile_list_add(&p->list, column_of(p, one, dof + i));
-    }
-  }
-  if (p->list.count == 0) {
+  if (!turn_tiles_find(p, one, dof)) {
     return;
   }
   const double most =
       angle_to_reach(p, joint_ball_range(p->model, joint), vec3_norm(limit->turn), &limit->capped);
-  add_ball_row(p, one, dof, none, most);
+  turn_entries_append(p, one, dof, none);
+  p->g[p->row_count++] = most;
   for (int i = 0; i < 3; ++i) {
-    add_ball_row(p, one, dof, limit->inverse + 3 * i, limit->turn[i]);
+    turn_entries_append(p, one, dof, limit->inverse + 3 * i);
+    p->g[p->row_count++] = limit->turn[i];
   }
   ++p->ball_limit_count;
   ++one->ball_limit_count;

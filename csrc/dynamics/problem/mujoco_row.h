@@ -33,6 +33,13 @@ static inline mujoco_reference mujoco_reference_of(const double solver[8], doubl
   return of;
 }
 
+/* The same of dry friction, which has no spring. */
+static inline mujoco_reference mujoco_friction_of(const double solver[8], double weight) {
+  mujoco_reference of = mujoco_reference_of(solver, weight);
+  of.K = 0.0;
+  return of;
+}
+
 /* d at a depth (< 0) beyond the margin, and its slope. */
 double mujoco_impedance(double *slope, const double solimp[5], double depth);
 

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "dynamics/problem/mujoco_row.h"
 #include "dynamics/problem/problem.h"
 #include "mechanics/actuator.h"
 
@@ -31,6 +32,11 @@ void limit_rows_assemble(problem *p, island *one);
 
 /* limit_rows.c: the limits of ball joints. */
 void ball_limit_rows_assemble(problem *p, island *one);
+
+/* limit_rows.c: lists the tiles of three successive DOFs; 0 if all are held. Appends a row of G
+ * with these entries. */
+int turn_tiles_find(problem *p, const island *one, int dof);
+void turn_entries_append(problem *p, island *one, int dof, const double entry[3]);
 
 /* turn_rows.c: limits of ball joints and dry friction of rotations, by MuJoCo's law. */
 void turn_rows_assemble(problem *p, island *one);
@@ -79,6 +85,18 @@ static inline int column_of(const problem *p, const island *one, int dof) {
 static inline double *cost_entry(const island *one, int i, int j) {
   const int at = one->Q.start[i];
   return one->Q.values + 4 * (size_t)at + (j - 4 * one->Q.tiles[at]);
+}
+
+/* Offset and compliance of a row `beyond` its margin by MuJoCo's law, where it moves at this speed.
+ */
+static inline void yield_row(problem *p, island *one, int row, const mujoco_reference *of,
+                             double beyond, double speed) {
+  mujoco_row law;
+  mujoco_row_compute(&law, NULL, NULL, of, beyond, p->options->h);
+  p->g[row] = law.in_time * speed + law.spring * beyond;
+  p->compliance[row] = law.compliance;
+  ++one->compliant;
+  ++p->timed_count;
 }
 
 static inline void add_cone(problem *p, island *one, int kind, int dim, double target) {

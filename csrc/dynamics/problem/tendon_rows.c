@@ -1,7 +1,6 @@
 /* Rows along tendons: limits, springs (compliant), dry friction and actuators (intervals). */
 #include "base/rounding.h"
 #include "dynamics/problem/metric_share.h"
-#include "dynamics/problem/mujoco_row.h"
 #include "dynamics/problem/parts.h"
 #include "dynamics/problem/yield.h"
 
@@ -65,29 +64,20 @@ static tendon_row *add_row(problem *p, island *one, const tendon_row *kind, cons
   return added;
 }
 
-/* MuJoCo's law of a limit, or of dry friction, which has no spring. */
+/* MuJoCo's law of a limit, or of dry friction. */
 static mujoco_reference law_of(const qd_model *model, const tendon_row *row, double weight) {
-  if (row->kind == TENDON_LIMIT) {
-    return mujoco_reference_of(model->tendon_limit_solver + 9 * row->tendon, weight);
-  }
-  mujoco_reference of =
-      mujoco_reference_of(model->tendon_friction_solver + 8 * row->tendon, weight);
-  of.K = 0.0;
-  return of;
+  return row->kind == TENDON_LIMIT
+             ? mujoco_reference_of(model->tendon_limit_solver + 9 * row->tendon, weight)
+             : mujoco_friction_of(model->tendon_friction_solver + 8 * row->tendon, weight);
 }
 
 static void yield_at(problem *p, island *one, tendon_row *row) {
   mujoco_reference of = law_of(p->model, row, p->model->tendon_invweight[row->tendon]);
-  mujoco_row law;
   row->shares = metric_share_weigh(&of, p, one, &one->G, one->G.count - 1);
   row->weight = of.weight;
   row->capped = 0;
-  mujoco_row_compute(&law, NULL, NULL, &of, row->beyond, p->options->h);
-  const double speed = row->sign * tendon_displacement(p, row->tendon, p->v);
-  p->g[row->row] = law.in_time * speed + law.spring * row->beyond;
-  p->compliance[row->row] = law.compliance;
-  ++one->compliant;
-  ++p->timed_count;
+  yield_row(p, one, row->row, &of, row->beyond,
+            row->sign * tendon_displacement(p, row->tendon, p->v));
 }
 
 void problem_tendon_change(double change[3], const problem *p, const tendon_row *row) {

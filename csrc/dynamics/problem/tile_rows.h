@@ -73,4 +73,11 @@ static inline double *tile_rows_append(tile_rows *rows, const tile_list *list) {
   return values;
 }
 
+/* Appends a row with a single entry. */
+static inline void tile_rows_append_entry(tile_rows *rows, int column, double value) {
+  int tile = column / 4;
+  const tile_list list = {1, &tile};
+  tile_rows_append(rows, &list)[column % 4] = value;
+}
+
 #endif

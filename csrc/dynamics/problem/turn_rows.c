@@ -4,52 +4,24 @@
 #include "base/quat.h"
 #include "base/rounding.h"
 #include "dynamics/problem/metric_share.h"
-#include "dynamics/problem/mujoco_row.h"
 #include "dynamics/problem/parts.h"
 #include "dynamics/problem/yield.h"
 
 static mujoco_reference law_of(const qd_model *model, const turn_row *row, double weight) {
-  if (row->is_limit) {
-    return mujoco_reference_of(model->joint_limit_solver + 9 * row->joint, weight);
-  }
-  mujoco_reference of = mujoco_reference_of(model->joint_friction_solver + 8 * row->joint, weight);
-  of.K = 0.0;
-  return of;
-}
-
-/* axis . d, with its tiles. */
-static void write_entries(problem *p, island *one, const turn_row *row) {
-  p->list.count = 0;
-  for (int i = 0; i < 3; ++i) {
-    if (p->variable_of_dof[row->dof + i] >= 0) {
-      tile_list_add(&p->list, column_of(p, one, row->dof + i));
-    }
-  }
-  double *values = tile_rows_append(&one->G, &p->list);
-  for (int i = 0; i < 3; ++i) {
-    if (p->variable_of_dof[row->dof + i] >= 0) {
-      const int column = column_of(p, one, row->dof + i);
-      values[4 * (column / 4 - p->list.tiles[0]) + column % 4] = row->axis[i];
-    }
-  }
+  return row->is_limit ? mujoco_reference_of(model->joint_limit_solver + 9 * row->joint, weight)
+                       : mujoco_friction_of(model->joint_friction_solver + 8 * row->joint, weight);
 }
 
 static void add_row(problem *p, island *one, turn_row row) {
   mujoco_reference of = law_of(p->model, &row, p->model->dof_invweight[row.dof]);
-  mujoco_row law;
-  write_entries(p, one, &row);
+  turn_tiles_find(p, one, row.dof);
+  turn_entries_append(p, one, row.dof, row.axis);
   row.shares = metric_share_weigh(&of, p, one, &one->G, one->G.count - 1);
   row.weight = of.weight;
-  row.row = p->row_count;
-  mujoco_row_compute(&law, NULL, NULL, &of, row.beyond, p->options->h);
-  p->g[row.row] = law.in_time * vec3_dot(row.axis, p->v + row.dof) + law.spring * row.beyond;
-  p->compliance[row.row] = law.compliance;
+  row.row = p->row_count++;
+  yield_row(p, one, row.row, &of, row.beyond, vec3_dot(row.axis, p->v + row.dof));
   p->turn_row[p->turn_row_count++] = row;
-  ++p->row_count;
-  ++one->row_count;
   ++one->turn_row_count;
-  ++one->compliant;
-  ++p->timed_count;
 }
 
 static void add_friction(problem *p, island *one, int joint, int dof) {
