@@ -146,8 +146,8 @@ static void report(const step_call *s) {
 
 static void settle_soft(const step_call *s) {
   if (s->model->soft_pair_count > 0) {
-    s->result->contact_count += pressure_newton_report(s->w, s->model);
-    pressure_newton_settle(s->w, s->model, s->options, s->result->bristle);
+    s->result->contact_count += pressure_newton_report(s->w);
+    pressure_newton_settle(s->w, s->result->bristle);
   }
 }
 

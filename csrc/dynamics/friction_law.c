@@ -101,9 +101,8 @@ static int choose_shifts(fixed_point *s, int steps) {
 
 /* Plain slips: each time, softening of the island begins anew with raised heads, so that no row is
  * violated only because the convex law separates sliding bodies. */
-qd_status law_soften(qd_workspace *w, island *one, const qd_step_options *options,
-                     const qd_cone_options *cone_options, const island_program *program,
-                     recovery_how how) {
+qd_status law_soften(qd_workspace *w, island *one, const qd_cone_options *cone_options,
+                     const island_program *program, recovery_how how) {
   problem *p = &w->problem;
   fixed_point *s = &one->fixed_point;
   qd_status status = recovery_solve(w, one, cone_options, program, how);
@@ -112,8 +111,8 @@ qd_status law_soften(qd_workspace *w, island *one, const qd_step_options *option
     return status;
   }
   fixed_point_begin(s, p->g + one->row);
-  const double tolerance = ACCURACY * options->tolerance * one->length;
-  const int most = options->stop_after > 0 ? options->stop_after : SOFT_PROGRAMS;
+  const double tolerance = ACCURACY * p->options->tolerance * one->length;
+  const int most = p->options->stop_after > 0 ? p->options->stop_after : SOFT_PROGRAMS;
   const recovery_how again = how == RECOVERY_PROVEN ? RECOVERY_ROWS : how;
   one->report = (fixed_point_report){.programs = 1, .error = HUGE_VAL};
   for (int steps = 0; status == QD_OK;) {
@@ -126,7 +125,7 @@ qd_status law_soften(qd_workspace *w, island *one, const qd_step_options *option
     ++one->report.programs;
     status = recovery_solve(w, one, cone_options, program, again);
   }
-  return status == QD_OK && !(one->report.error <= tolerance) && options->stop_after == 0
+  return status == QD_OK && !(one->report.error <= tolerance) && p->options->stop_after == 0
              ? QD_LAW_NOT_MET
              : status;
 }

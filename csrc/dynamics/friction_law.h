@@ -15,9 +15,8 @@ qd_status law_solve(problem *p, island *one, const qd_cone_options *cone_options
 void law_withdraw(problem *p, island *one, const island_program *program);
 /* Softens an island (recovery.h) under the law: its contacts obey Coulomb's law with the violations
  * of their rows as offsets. */
-qd_status law_soften(qd_workspace *w, island *one, const qd_step_options *options,
-                     const qd_cone_options *cone_options, const island_program *program,
-                     recovery_how how);
+qd_status law_soften(qd_workspace *w, island *one, const qd_cone_options *cone_options,
+                     const island_program *program, recovery_how how);
 /* Writes the report of the law into the result; NULL: none yet. */
 void law_report(const island *one, qd_step_result *result);
 

@@ -76,41 +76,40 @@ static int held_body(const qd_model *model, const constraint_state *s, int side)
   return model->dof_body[joints ? at : model->tendon_dof[model->tendon_dof_start[at]]];
 }
 
-void culprits_of_contradiction(const qd_model *model, const qd_workspace *w, const island *one,
-                               qd_step_result *result) {
+void culprits_of_contradiction(const qd_workspace *w, const island *one, qd_step_result *result) {
   const problem *p = &w->problem;
   result->culprit_count = 0;
   note_contacts(w, one, result);
   for (int i = one->limit; i < one->limit + one->limit_count; ++i) {
-    note_dof(result, model, QD_CULPRIT_LIMIT, p->limit[i].dof, p->dual[p->limit[i].row]);
+    note_dof(result, p->model, QD_CULPRIT_LIMIT, p->limit[i].dof, p->dual[p->limit[i].row]);
   }
   for (int i = one->ball_limit; i < one->ball_limit + one->ball_limit_count; ++i) {
     const ball_limit *limit = p->ball_limit + i;
-    note_dof(result, model, QD_CULPRIT_LIMIT, limit->dof, p->dual[limit->row]);
+    note_dof(result, p->model, QD_CULPRIT_LIMIT, limit->dof, p->dual[limit->row]);
   }
   for (int i = one->tendon_row; i < one->tendon_row + one->tendon_row_count; ++i) {
     const tendon_row *row = p->tendon_row + i;
-    const int_list dofs = list_part(model->tendon_dof, model->tendon_dof_start, row->tendon);
-    note(result, QD_CULPRIT_TENDON, row->tendon, model->dof_body[dofs.at[0]],
-         model->dof_body[dofs.at[dofs.count - 1]], p->dual[row->row]);
+    const int_list dofs = list_part(p->model->tendon_dof, p->model->tendon_dof_start, row->tendon);
+    note(result, QD_CULPRIT_TENDON, row->tendon, p->model->dof_body[dofs.at[0]],
+         p->model->dof_body[dofs.at[dofs.count - 1]], p->dual[row->row]);
   }
   for (int i = one->equality; i < one->equality + one->equality_count; ++i) {
     const int index = p->equality[i].constraint;
     const constraint_state *s = p->constraint + index;
-    note(result, QD_CULPRIT_CONSTRAINT, index, held_body(model, s, 0), held_body(model, s, 1),
+    note(result, QD_CULPRIT_CONSTRAINT, index, held_body(p->model, s, 0), held_body(p->model, s, 1),
          p->dual_eq[i]);
   }
   settle(result);
 }
 
-void culprits_of_motion(const qd_model *model, const qd_workspace *w, const island *one,
-                        const double *direction, qd_step_result *result) {
+void culprits_of_motion(const qd_workspace *w, const island *one, const double *direction,
+                        qd_step_result *result) {
   const problem *p = &w->problem;
   result->culprit_count = 0;
   for (int i = 0; i < one->variable_count; ++i) {
     const int dof = p->dof_of_variable[one->variable + i];
     if (dof >= 0) {
-      note_dof(result, model, QD_CULPRIT_MOTION, dof, direction[i]);
+      note_dof(result, p->model, QD_CULPRIT_MOTION, dof, direction[i]);
     }
   }
   settle(result);

@@ -17,14 +17,12 @@ typedef struct reach {
   double squares;  /* m^2, sum of squares of both over the pairs, rotations times that length */
 } reach;
 
-reach pressure_hold_reach(const qd_workspace *w, const qd_model *model, const double *step);
+reach pressure_hold_reach(const qd_workspace *w, const double *step);
 /* Holds pairs if they move too far; returns 1 if so. */
-int pressure_hold_far(pressure_contact *s, const qd_model *model, const reach *by,
-                      const slope *along);
+int pressure_hold_far(pressure_contact *s, const reach *by, const slope *along);
 /* Holds all pairs if one has separated. */
-void pressure_hold_parted(pressure_contact *s, const qd_model *model, const reach *by,
-                          const slope *along);
+void pressure_hold_parted(pressure_contact *s, const reach *by, const slope *along);
 /* Reduces the holding term of the next program. */
-void pressure_hold_less(pressure_contact *s, const qd_model *model);
+void pressure_hold_less(pressure_contact *s);
 
 #endif

@@ -22,16 +22,14 @@ static inline int pressure_takes_part(const qd_workspace *w, const soft_pair *pa
 
 /* Change of the numbers of a pair's bodies for a change of the displacement. */
 void pressure_line_numbers(double numbers[PRESSURE_NUMBERS], const qd_workspace *w,
-                           const qd_model *model, const soft_pair *pair, const double *change);
-slope pressure_line_slope(const qd_workspace *w, const qd_model *model, const double *step);
+                           const soft_pair *pair, const double *change);
+slope pressure_line_slope(const qd_workspace *w, const double *step);
 /* Forces of all guards, N. */
-double pressure_line_guards(const qd_workspace *w, const qd_model *model);
+double pressure_line_guards(const qd_workspace *w);
 /* delta = from + share step */
-void pressure_line_move(pressure_contact *s, const qd_model *model, const double *from,
-                        double share, const double *step);
+void pressure_line_move(pressure_contact *s, const double *from, double share, const double *step);
 /* From the end of the last program's step, where patches have been evaluated, back to where the
  * slope is nearly zero, by regula falsi. Returns 0 if it is nearly zero at the end already. */
-int pressure_line_search(qd_workspace *w, const qd_model *model, const qd_step_options *o,
-                         const slope *along);
+int pressure_line_search(qd_workspace *w, const slope *along);
 
 #endif

@@ -23,9 +23,8 @@ int pressure_newton_begin(qd_workspace *w, const qd_model *model, const double *
   return w->problem.soft.count > 0;
 }
 
-qd_status pressure_newton_evaluate(qd_workspace *w, const qd_model *model,
-                                   const qd_step_options *o) {
-  return pressure_contact_evaluate(&w->problem.soft, model, &w->kinematics, o);
+qd_status pressure_newton_evaluate(qd_workspace *w) {
+  return pressure_contact_evaluate(&w->problem.soft);
 }
 
 /* ---------------------------------------------------------------- a program's prediction */
@@ -57,14 +56,14 @@ static const double *force_in(const soft_pair *pair, const double load[PRESSURE_
   return load + (pair->side[0].moves ? 0 : 6);
 }
 
-static void think(pressure_thought *out, const qd_workspace *w, const qd_model *model,
-                  const soft_pair *pair, const double *step) {
+static void think(pressure_thought *out, const qd_workspace *w, const soft_pair *pair,
+                  const double *step) {
   double d[PRESSURE_NUMBERS];
   memset(out, 0, sizeof *out);
   if (!pair->is_active) {
     return;
   }
-  pressure_line_numbers(d, w, model, pair, step);
+  pressure_line_numbers(d, w, pair, step);
   out->pressed = pair->pressed;
   for (int i = 0; i < PRESSURE_NUMBERS; ++i) {
     out->load[i] =
@@ -115,10 +114,10 @@ static double disc_error(const problem *p, const soft_pair *pair, const pressure
 
 /* Whether loads and discs are as predicted, up to rounding of the caller's numbers, and whether
  * guards act. */
-static void judge(qd_workspace *w, const qd_model *model, const qd_step_options *o) {
+static void judge(qd_workspace *w) {
   pressure_contact *s = &w->problem.soft;
   double most = 0.0, worst = 0.0, discs = 0.0;
-  for (int i = 0; i < model->soft_pair_count; ++i) {
+  for (int i = 0; i < s->model->soft_pair_count; ++i) {
     const soft_pair *pair = s->pair + i;
     const pressure_thought *by = s->thought + i;
     if (pressure_takes_part(w, pair)) {
@@ -130,12 +129,12 @@ static void judge(qd_workspace *w, const qd_model *model, const qd_step_options 
     }
   }
   s->converged = worst <= CALLERS_ROUNDING * most && discs <= CALLERS_ROUNDING;
-  s->bounded = isinf(o->kappa) && pressure_line_guards(w, model) > NO_FORCE * most;
+  s->bounded = isinf(s->options->kappa) && pressure_line_guards(w) > NO_FORCE * most;
 }
 
 /* 1 if a pair has separated although the program predicted pressure. */
-static int has_parted(const pressure_contact *s, const qd_model *model) {
-  for (int i = 0; i < model->soft_pair_count; ++i) {
+static int has_parted(const pressure_contact *s) {
+  for (int i = 0; i < s->model->soft_pair_count; ++i) {
     if (s->thought[i].presses && !s->pair[i].is_active) {
       return 1;
     }
@@ -146,8 +145,8 @@ static int has_parted(const pressure_contact *s, const qd_model *model) {
 /* ---------------------------------------------------------------- the next starting point */
 
 /* The share of an extrapolation that is used. */
-static double jump_share(const qd_workspace *w, const qd_model *model, double own) {
-  const double more = pressure_hold_reach(w, model, w->problem.soft.jump).farthest;
+static double jump_share(const qd_workspace *w, double own) {
+  const double more = pressure_hold_reach(w, w->problem.soft.jump).farthest;
   if (more <= fmax(own, SHORT)) {
     return 1.0;
   }
@@ -158,12 +157,12 @@ static double jump_share(const qd_workspace *w, const qd_model *model, double ow
  * program's start for the second time. Programs whose steps lead away from their fixed point would
  * oscillate around it; without extrapolation, their steps lead to where the patch or its friction
  * differs. */
-static int cut_jump(qd_workspace *w, const qd_model *model, double share, double own) {
+static int cut_jump(qd_workspace *w, double share, double own) {
   pressure_contact *s = &w->problem.soft;
-  for (int i = 0; i < model->nv; ++i) {
+  for (int i = 0; i < s->model->nv; ++i) {
     s->jump[i] = s->step[i] + share * s->jump[i];
   }
-  const int back = share < 1.0 && pressure_hold_reach(w, model, s->jump).farthest < 0.5 * own;
+  const int back = share < 1.0 && pressure_hold_reach(w, s->jump).farthest < 0.5 * own;
   const int again = back && s->led_back > 0.0 && own > SHORTER * s->led_back;
   s->led_back = back ? own : 0.0;
   return again;
@@ -171,74 +170,72 @@ static int cut_jump(qd_workspace *w, const qd_model *model, double share, double
 
 /* Moves on from the end of the step by the dependence of patches and friction that its program left
  * out, to first order, unless that separates pairs that are in contact at the end. */
-static void jump(qd_workspace *w, const qd_model *model, const qd_step_options *o) {
+static void jump(qd_workspace *w) {
   pressure_contact *s = &w->problem.soft;
-  const solved_step solved = {.model = model, .w = w, .options = o};
-  for (int i = 0; i < model->soft_pair_count; ++i) {
+  const solved_step solved = {.model = s->model, .w = w, .options = s->options};
+  for (int i = 0; i < s->model->soft_pair_count; ++i) {
     s->thought[i].presses = pressure_takes_part(w, s->pair + i) && s->pair[i].is_active;
   }
   const int found = pressure_derivative_jump(&solved, s->step, s->jump);
-  pressure_line_move(s, model, s->from, 1.0, s->step);
+  pressure_line_move(s, s->from, 1.0, s->step);
   if (!found) {
     return;
   }
-  const double own = pressure_hold_reach(w, model, s->step).farthest;
-  if (cut_jump(w, model, jump_share(w, model, own), own)) {
+  const double own = pressure_hold_reach(w, s->step).farthest;
+  if (cut_jump(w, jump_share(w, own), own)) {
     return;
   }
-  pressure_line_move(s, model, s->from, 1.0, s->jump);
+  pressure_line_move(s, s->from, 1.0, s->jump);
   if (own > NEAR) {
-    pressure_contact_wrenches(s, model, &w->kinematics, o);
-    if (has_parted(s, model)) {
-      pressure_line_move(s, model, s->from, 1.0, s->step);
+    pressure_contact_wrenches(s);
+    if (has_parted(s)) {
+      pressure_line_move(s, s->from, 1.0, s->step);
     }
   }
 }
 
 /* 1 if the next program starts from the same point and holds the bodies together, because the step
  * is too long for its model. */
-static int stays(qd_workspace *w, const qd_model *model, const qd_step_options *o,
-                 const slope *along) {
+static int stays(qd_workspace *w, const slope *along) {
   pressure_contact *s = &w->problem.soft;
-  const reach far = pressure_hold_reach(w, model, s->step);
+  const reach far = pressure_hold_reach(w, s->step);
   if (s->holds >= PRESSURE_HOLDS_MOST) {
-    pressure_line_move(s, model, s->from, 1.0, s->step);
-    pressure_contact_wrenches(s, model, &w->kinematics, o);
+    pressure_line_move(s, s->from, 1.0, s->step);
+    pressure_contact_wrenches(s);
     return 0;
   }
-  if (pressure_hold_far(s, model, &far, along)) {
+  if (pressure_hold_far(s, &far, along)) {
     return 1;
   }
-  pressure_line_move(s, model, s->from, 1.0, s->step);
-  pressure_contact_wrenches(s, model, &w->kinematics, o);
-  if (!has_parted(s, model)) {
+  pressure_line_move(s, s->from, 1.0, s->step);
+  pressure_contact_wrenches(s);
+  if (!has_parted(s)) {
     return 0;
   }
-  pressure_hold_parted(s, model, &far, along);
-  pressure_line_move(s, model, s->from, 0.0, s->step);
+  pressure_hold_parted(s, &far, along);
+  pressure_line_move(s, s->from, 0.0, s->step);
   return 1;
 }
 
-int pressure_newton_advance(qd_workspace *w, const qd_model *model, const qd_step_options *o,
-                            const double *delta, int refine) {
+int pressure_newton_advance(qd_workspace *w, const double *delta, int refine) {
   pressure_contact *s = &w->problem.soft;
   ++s->programs;
-  memcpy(s->from, s->delta, (size_t)model->nv * sizeof(double));
-  for (int i = 0; i < model->nv; ++i) {
+  memcpy(s->from, s->delta, (size_t)s->model->nv * sizeof(double));
+  for (int i = 0; i < s->model->nv; ++i) {
     s->step[i] = delta[i] - s->delta[i];
   }
-  const slope along = pressure_line_slope(w, model, s->step);
-  for (int i = 0; i < model->soft_pair_count; ++i) {
+  const slope along = pressure_line_slope(w, s->step);
+  for (int i = 0; i < s->model->soft_pair_count; ++i) {
     s->thought[i].presses = 0;
     if (pressure_takes_part(w, s->pair + i)) {
-      think(s->thought + i, w, model, s->pair + i, s->step);
+      think(s->thought + i, w, s->pair + i, s->step);
       sum_friction(w, s->pair + i);
     }
   }
-  if (stays(w, model, o, &along)) {
+  if (stays(w, &along)) {
     return 0;
   }
-  judge(w, model, o);
+  judge(w);
   if (s->is_full) {
     return 1; /* no room for the polygons */
   }
@@ -249,25 +246,24 @@ int pressure_newton_advance(qd_workspace *w, const qd_model *model, const qd_ste
   if (s->converged || s->programs >= PRESSURE_PROGRAMS_MOST) {
     return 1;
   }
-  if (!pressure_line_search(w, model, o, &along)) {
-    jump(w, model, o);
+  if (!pressure_line_search(w, &along)) {
+    jump(w);
   }
-  pressure_hold_less(s, model);
+  pressure_hold_less(s);
   return 0;
 }
 
-void pressure_newton_settle(const qd_workspace *w, const qd_model *model, const qd_step_options *o,
-                            double *bristle) {
+void pressure_newton_settle(const qd_workspace *w, double *bristle) {
   const problem *p = &w->problem;
-  for (int i = 0; bristle != NULL && i < model->soft_pair_count; ++i) {
-    pressure_friction_settle(bristle + QD_BRISTLES * i, &p->soft, p->soft.pair + i, p->dual, o);
+  for (int i = 0; bristle != NULL && i < p->model->soft_pair_count; ++i) {
+    pressure_friction_settle(bristle + QD_BRISTLES * i, &p->soft, p->soft.pair + i, p->dual);
   }
 }
 
-int pressure_newton_report(qd_workspace *w, const qd_model *model) {
+int pressure_newton_report(qd_workspace *w) {
   collision *c = &w->collision;
   int count = 0;
-  for (int i = 0; i < model->soft_pair_count; ++i) {
+  for (int i = 0; i < w->problem.model->soft_pair_count; ++i) {
     const soft_pair *pair = w->problem.soft.pair + i;
     if (!pressure_takes_part(w, pair) || !pair->is_active || c->count + count >= c->capacity) {
       continue;
@@ -281,7 +277,7 @@ int pressure_newton_report(qd_workspace *w, const qd_model *model) {
     vec3_add(on_second + 3, pair->wrench + 3, pair->friction + 3);
     vec3_copy(normal, pair->wrench);
     vec3_normalize(normal);
-    pressure_frame(out->frame, model, normal);
+    pressure_frame(out->frame, w->problem.model, normal);
     for (int k = 0; k < 3; ++k) {
       out->force[k] = vec3_dot(out->frame + 3 * k, on_second);
       out->force[3 + k] = vec3_dot(out->frame + 3 * k, on_second + 3);

@@ -13,18 +13,15 @@
 int pressure_newton_begin(qd_workspace *w, const qd_model *model, const double *bristle);
 /* Evaluates patches at the present displacement. QD_OUT_OF_CAPACITY if there is no memory for their
  * polygons. */
-qd_status pressure_newton_evaluate(qd_workspace *w, const qd_model *model,
-                                   const qd_step_options *o);
+qd_status pressure_newton_evaluate(qd_workspace *w);
 /* After a program with the solution delta (nv): 1 if the step ends there, 0 if another program is
  * needed from the new point. refine: after convergence one more program is solved at its own
  * solution, for derivatives. */
-int pressure_newton_advance(qd_workspace *w, const qd_model *model, const qd_step_options *o,
-                            const double *delta, int refine);
+int pressure_newton_advance(qd_workspace *w, const double *delta, int refine);
 /* bristle: (soft pairs, QD_BRISTLES) out, after the step; NULL: not wanted. */
-void pressure_newton_settle(const qd_workspace *w, const qd_model *model, const qd_step_options *o,
-                            double *bristle);
+void pressure_newton_settle(const qd_workspace *w, double *bristle);
 /* Appends one contact per patch to the list: its wrench, friction included, about its centre.
  * Returns their number. */
-int pressure_newton_report(qd_workspace *w, const qd_model *model);
+int pressure_newton_report(qd_workspace *w);
 
 #endif

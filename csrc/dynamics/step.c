@@ -95,11 +95,11 @@ static qd_status solve_island(const step_call *s, const qd_cone_options *cone_op
   }
   if ((p->recovery & RECOVER_ROUND) && one->equality_count > 0 &&
       step_contradicts(status, s->options)) {
-    status = law_soften(s->w, one, s->options, cone_options, program, RECOVERY_ROUND);
+    status = law_soften(s->w, one, cone_options, program, RECOVERY_ROUND);
     status = find_direction(p, one, status, direction);
   }
   if ((p->recovery & RECOVER_NOTHING) && step_contradicts(status, s->options)) {
-    status = law_soften(s->w, one, s->options, cone_options, program, RECOVERY_NOTHING);
+    status = law_soften(s->w, one, cone_options, program, RECOVERY_NOTHING);
     status = find_direction(p, one, status, direction);
   }
   if ((p->recovery & RECOVER_SOFTEN) && step_contradicts(status, s->options)) {
@@ -107,7 +107,7 @@ static qd_status solve_island(const step_call *s, const qd_cone_options *cone_op
     if (!resists) {
       problem_resist(p, one);
     }
-    status = law_soften(s->w, one, s->options, cone_options, program, how);
+    status = law_soften(s->w, one, cone_options, program, how);
     if (status != QD_OK) { /* if it succeeds: relative to such stiff rows any cost looks like zero,
                               so x counts */
       status = find_direction(p, one, status, direction);
@@ -208,9 +208,9 @@ static qd_status solve(const step_call *s) {
     if (status == QD_OUT_OF_CAPACITY) {
       workspace_note_fill(s->w, one);
     } else if (status == QD_INFEASIBLE) {
-      culprits_of_contradiction(s->model, s->w, one, s->result);
+      culprits_of_contradiction(s->w, one, s->result);
     } else if (step_lets_go(status)) {
-      culprits_of_motion(s->model, s->w, one, direction, s->result);
+      culprits_of_motion(s->w, one, direction, s->result);
     }
     if (status != QD_OK) {
       p->failed_island = i;
@@ -269,11 +269,10 @@ static qd_status solve_soft(const step_call *s) {
   }
   do {
     const int row = trace_open(s->result->trace, "pressure", soft->programs + 1, "soft pairs");
-    status = pressure_newton_evaluate(s->w, s->model, s->options);
+    status = pressure_newton_evaluate(s->w);
     status = status == QD_OK ? solve_programs(s) : status;
     trace_close_with(s->result->trace, row, &s->result->info, status);
-  } while (status == QD_OK &&
-           !pressure_newton_advance(s->w, s->model, s->options, s->result->delta, s->kept != NULL));
+  } while (status == QD_OK && !pressure_newton_advance(s->w, s->result->delta, s->kept != NULL));
   status = status == QD_OK && soft->is_full ? QD_OUT_OF_CAPACITY : status;
   s->result->soft_programs = soft->programs;
   s->result->soft_converged = soft->converged && !soft->bounded;

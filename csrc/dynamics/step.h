@@ -74,10 +74,9 @@ void begin_contacts(const qd_model *model, qd_workspace *workspace, const qd_ste
 /* ---- infeasibility_report.c */
 
 /* Lists the causes from the multipliers of an infeasible island. */
-void culprits_of_contradiction(const qd_model *model, const qd_workspace *w, const island *one,
-                               qd_step_result *result);
+void culprits_of_contradiction(const qd_workspace *w, const island *one, qd_step_result *result);
 /* Lists the bodies that move along a direction (variables of the island) without resistance. */
-void culprits_of_motion(const qd_model *model, const qd_workspace *w, const island *one,
-                        const double *direction, qd_step_result *result);
+void culprits_of_motion(const qd_workspace *w, const island *one, const double *direction,
+                        qd_step_result *result);
 
 #endif

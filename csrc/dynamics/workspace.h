@@ -86,10 +86,10 @@ struct qd_workspace {
 static inline void workspace_begin(qd_workspace *w, const qd_model *model,
                                    const qd_step_options *options, const qd_step_input *input) {
   problem *p = &w->problem;
-  p->model = model;
-  p->options = options;
+  p->model = p->soft.model = model;
+  p->options = p->soft.options = options;
   p->input = input;
-  p->kinematics = &w->kinematics;
+  p->kinematics = p->soft.kinematics = &w->kinematics;
   p->collision = &w->collision;
   p->set = &w->set;
 }

@@ -547,7 +547,7 @@ int pressure_change_compute(pressure_changes *c, const solved_step *s, int index
   soft_pair *pair = soft->pair + index;
   pressure_change *out = c->pair + index;
   direction d = {.s = s, .changes = c, .pair = pair};
-  d.polygons = pressure_pair_look(soft, pair, s->model, &s->w->kinematics, s->options, 1);
+  d.polygons = pressure_pair_look(soft, pair, 1);
   if (!pair->is_active) {
     return 1;
   }

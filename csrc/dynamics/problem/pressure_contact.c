@@ -96,8 +96,8 @@ double pressure_pair_dissipation(const qd_model *model, const qd_step_options *o
 
 /* Pressure grows by 1 + dissipation times the speed of approach (Hunt and Crossley), for each
  * polygon. Adds this to the wrench, and fills its Hessian `by` for motions of the centre. */
-static void add_dissipation(pressure_contact *s, soft_pair *pair, const qd_step_options *o,
-                            double loss, int count, double by[36]) {
+static void add_dissipation(pressure_contact *s, soft_pair *pair, double loss, int count,
+                            double by[36]) {
   const screw twist[2] = {pair->side[0].twist, pair->side[1].twist};
   memset(by, 0, 36 * sizeof(double));
   for (int i = 0; i < count; ++i) {
@@ -105,14 +105,14 @@ static void add_dissipation(pressure_contact *s, soft_pair *pair, const qd_step_
     double motion[6], arm[3], row[6];
     pressure_relative_motion(motion, pair, at->centre, twist);
     const double force = at->area * at->pressure;
-    const double factor = fmax(0.0, 1.0 - loss * vec3_dot(at->normal, motion) / o->h);
+    const double factor = fmax(0.0, 1.0 - loss * vec3_dot(at->normal, motion) / s->options->h);
     vec3_sub(arm, at->centre, pair->centre);
     vec3_copy(row, at->normal);
     vec3_cross(row + 3, arm, at->normal);
     for (int k = 0; k < 6; ++k) {
       pair->wrench[k] += (factor - 1.0) * force * row[k];
       for (int l = 0; l < 6 && factor > 0.0; ++l) {
-        by[6 * k + l] += force * loss / o->h * row[k] * row[l];
+        by[6 * k + l] += force * loss / s->options->h * row[k] * row[l];
       }
     }
     s->share[i] = factor;
@@ -129,13 +129,12 @@ static void add_hold(soft_pair *pair) {
 }
 
 /* Wrench and load with dissipation, and (with_energy) the Hessian in the bodies' numbers. */
-static void press(pressure_contact *s, soft_pair *pair, const qd_model *model,
-                  const qd_step_options *o, int polygons, int with_energy) {
-  const double loss = pressure_pair_dissipation(model, o, pair->pair);
-  const int *geom = model->pair_geom + 2 * pair->pair;
+static void press(pressure_contact *s, soft_pair *pair, int polygons, int with_energy) {
+  const double loss = pressure_pair_dissipation(s->model, s->options, pair->pair);
+  const int *geom = s->model->pair_geom + 2 * pair->pair;
   double arm[2][3], by[36];
   for (int b = 0; b < 2; ++b) {
-    mat3_mul_vec(arm[b], pair->side[b].moved.rot, model->geom_pos + 3 * geom[b]);
+    mat3_mul_vec(arm[b], pair->side[b].moved.rot, s->model->geom_pos + 3 * geom[b]);
     pressure_numbers(pair->numbers + 6 * b, pair->side + b, &pair->side[b].twist);
   }
   if (with_energy) {
@@ -145,10 +144,10 @@ static void press(pressure_contact *s, soft_pair *pair, const qd_model *model,
     s->share[i] = 1.0;
   }
   if (loss != 0.0) {
-    add_dissipation(s, pair, o, loss, polygons, by);
+    add_dissipation(s, pair, loss, polygons, by);
   }
-  if (o->patch_law == QD_PATCH_ELASTIC_CONE) {
-    pressure_friction_lift(s, pair, model, polygons);
+  if (s->options->patch_law == QD_PATCH_ELASTIC_CONE) {
+    pressure_friction_lift(s, pair, polygons);
   }
   if (loss != 0.0 && with_energy) {
     pressure_energy_add(pair, by);
@@ -188,7 +187,7 @@ static double polygon_force(const pressure_contact *s, int i) {
 
 /* One element for the whole patch, whose limit surface is an ellipsoid. */
 static int fill_whole(pressure_element *out, const pressure_contact *s, const soft_pair *pair,
-                      const qd_model *model, const qd_step_options *o, int count) {
+                      int count) {
   double normal[3], total = 0.0, turning = 0.0;
   vec3_copy(normal, pair->wrench);
   if (!(vec3_normalize(normal) > 0.0)) {
@@ -202,28 +201,28 @@ static int fill_whole(pressure_element *out, const pressure_contact *s, const so
     total += force;
     turning += force * vec3_norm(arm);
   }
-  fill_element(out, pair, model, o, pair->centre, normal, total, turning / total, -1);
+  fill_element(out, pair, s->model, s->options, pair->centre, normal, total, turning / total, -1);
   return 1;
 }
 
-static void fill_elements(pressure_contact *s, soft_pair *pair, const qd_model *model,
-                          const qd_step_options *o, int polygons) {
+static void fill_elements(pressure_contact *s, soft_pair *pair, int polygons) {
   pair->first = s->element_count;
   pair->count = 0;
-  const int frictionless =
-      model->pair_dim[pair->pair] == 1 || model->parameters.pair_friction[5 * pair->pair] == 0.0;
+  const int frictionless = s->model->pair_dim[pair->pair] == 1 ||
+                           s->model->parameters.pair_friction[5 * pair->pair] == 0.0;
   if (frictionless || !(pair->pressed > 0.0)) {
     return;
   }
   pressure_element *out = s->element + s->element_count;
-  if (o->patch_friction == QD_FRICTION_ELLIPSOID) {
-    pair->count = fill_whole(out, s, pair, model, o, polygons);
+  if (s->options->patch_friction == QD_FRICTION_ELLIPSOID) {
+    pair->count = fill_whole(out, s, pair, polygons);
   }
-  for (int i = 0; i < polygons && o->patch_friction == QD_FRICTION_POLYGONS; ++i) {
+  for (int i = 0; i < polygons && s->options->patch_friction == QD_FRICTION_POLYGONS; ++i) {
     const qd_patch_polygon *at = s->polygon + i;
     const double force = polygon_force(s, i);
     if (force > CALLERS_ROUNDING * pair->pressed) {
-      fill_element(out + pair->count++, pair, model, o, at->centre, at->normal, force, 0.0, i);
+      fill_element(out + pair->count++, pair, s->model, s->options, at->centre, at->normal, force,
+                   0.0, i);
     }
   }
   s->element_count += pair->count;
@@ -236,20 +235,20 @@ static void clear_pair(soft_pair *pair) {
 
 /* Computes the pair and its polygons in this room; returns the number of polygons, 0 without a
  * patch. */
-static int look(pressure_contact *s, soft_pair *pair, const qd_model *model, const kinematics *k,
-                const qd_step_options *o, const patch_room *room, int with_energy) {
+static int look(pressure_contact *s, soft_pair *pair, const patch_room *room, int with_energy) {
   static const double here[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
-  const int *geom = model->pair_geom + 2 * pair->pair;
-  const qd_contact bodies = {.body_a = model->geom_body[geom[0]],
-                             .body_b = model->geom_body[geom[1]]};
-  const contact_dofs dofs = contact_dofs_find(model, bodies.body_a, bodies.body_b);
+  const int *geom = s->model->pair_geom + 2 * pair->pair;
+  const qd_contact bodies = {.body_a = s->model->geom_body[geom[0]],
+                             .body_b = s->model->geom_body[geom[1]]};
+  const contact_dofs dofs = contact_dofs_find(s->model, bodies.body_a, bodies.body_b);
   screw twist[2];
   qd_patch patch;
   double back[3];
-  pressure_pair_twists(twist, model, k, &bodies, s->delta);
-  move_body(pair->side, k, bodies.body_a, dofs.on[0].count > 0, twist);
-  move_body(pair->side + 1, k, bodies.body_b, dofs.on[1].count > 0, twist + 1);
-  pressure_pair_patch(model, pair->pair, &pair->side[0].moved, &pair->side[1].moved, &patch, room);
+  pressure_pair_twists(twist, s->model, s->kinematics, &bodies, s->delta);
+  move_body(pair->side, s->kinematics, bodies.body_a, dofs.on[0].count > 0, twist);
+  move_body(pair->side + 1, s->kinematics, bodies.body_b, dofs.on[1].count > 0, twist + 1);
+  pressure_pair_patch(s->model, pair->pair, &pair->side[0].moved, &pair->side[1].moved, &patch,
+                      room);
   s->element_needed += patch.polygon_count;
   s->is_full |= patch.polygon_count > room->polygons;
   const int polygons = patch.polygon_count < room->polygons ? patch.polygon_count : room->polygons;
@@ -269,47 +268,38 @@ static int look(pressure_contact *s, soft_pair *pair, const qd_model *model, con
   vec3_copy(pair->wrench, patch.force);
   vec3_copy(pair->wrench + 3, patch.moment);
   memcpy(pair->tangent, patch.tangent, sizeof pair->tangent);
-  press(s, pair, model, o, polygons, with_energy);
+  press(s, pair, polygons, with_energy);
   return polygons;
 }
 
-int pressure_pair_look(pressure_contact *s, soft_pair *pair, const qd_model *model,
-                       const kinematics *k, const qd_step_options *o, int with_corners) {
+int pressure_pair_look(pressure_contact *s, soft_pair *pair, int with_corners) {
   const patch_room room = {s->polygon, with_corners ? s->vertex : NULL, s->element_capacity,
                            with_corners ? PRESSURE_CORNERS * s->element_capacity : 0};
-  return look(s, pair, model, k, o, &room, 0);
+  return look(s, pair, &room, 0);
 }
 
-static void evaluate_pair(pressure_contact *s, soft_pair *pair, const qd_model *model,
-                          const kinematics *k, const qd_step_options *o, int with_elements) {
+static void evaluate_pair(pressure_contact *s, soft_pair *pair, int with_elements) {
   const patch_room room = {s->polygon, NULL, s->element_capacity - s->element_count, 0};
-  const int polygons = look(s, pair, model, k, o, &room, with_elements);
+  const int polygons = look(s, pair, &room, with_elements);
   if (with_elements && !pair->is_active) {
     pair->count = 0;
   } else if (with_elements) {
-    fill_elements(s, pair, model, o, polygons);
+    fill_elements(s, pair, polygons);
   }
 }
 
-static qd_status evaluate(pressure_contact *s, const qd_model *model, const kinematics *k,
-                          const qd_step_options *o, int with_elements) {
+static qd_status evaluate(pressure_contact *s, int with_elements) {
   const int kept = s->element_count;
   s->element_count = s->element_needed = s->is_full = 0;
-  for (int i = 0; i < model->soft_pair_count; ++i) {
+  for (int i = 0; i < s->model->soft_pair_count; ++i) {
     if (s->pair[i].contact >= 0) {
-      evaluate_pair(s, s->pair + i, model, k, o, with_elements);
+      evaluate_pair(s, s->pair + i, with_elements);
     }
   }
   s->element_count = with_elements ? s->element_count : kept;
   return s->is_full ? QD_OUT_OF_CAPACITY : QD_OK;
 }
 
-qd_status pressure_contact_evaluate(pressure_contact *s, const qd_model *model, const kinematics *k,
-                                    const qd_step_options *o) {
-  return evaluate(s, model, k, o, 1);
-}
+qd_status pressure_contact_evaluate(pressure_contact *s) { return evaluate(s, 1); }
 
-qd_status pressure_contact_wrenches(pressure_contact *s, const qd_model *model, const kinematics *k,
-                                    const qd_step_options *o) {
-  return evaluate(s, model, k, o, 0);
-}
+qd_status pressure_contact_wrenches(pressure_contact *s) { return evaluate(s, 0); }

@@ -74,6 +74,9 @@ typedef struct pressure_thought {
 } pressure_thought;
 
 typedef struct pressure_contact {
+  const qd_model *model; /* with the next two, of the step (workspace_begin) */
+  const qd_step_options *options;
+  const kinematics *kinematics;
   int count; /* pairs with a contact in range */
   int element_count, element_needed, element_capacity;
   int is_full;                /* 1: the last patches had more polygons than the capacity */
@@ -99,16 +102,13 @@ void pressure_contact_begin(pressure_contact *s, const qd_model *model, const co
                             const double *bristle);
 /* Computes patches and elements at the displacement. QD_OUT_OF_CAPACITY: element_needed is the
  * number required. */
-qd_status pressure_contact_evaluate(pressure_contact *s, const qd_model *model, const kinematics *k,
-                                    const qd_step_options *o);
+qd_status pressure_contact_evaluate(pressure_contact *s);
 /* Computes only wrenches and loads; elements and Hessians keep their values. */
-qd_status pressure_contact_wrenches(pressure_contact *s, const qd_model *model, const kinematics *k,
-                                    const qd_step_options *o);
+qd_status pressure_contact_wrenches(pressure_contact *s);
 
 /* Computes one pair at the displacement, without its Hessian, and its polygons and (if wanted)
  * their corners in the scratch arrays. Returns the number of polygons, 0 without a patch. */
-int pressure_pair_look(pressure_contact *s, soft_pair *pair, const qd_model *model,
-                       const kinematics *k, const qd_step_options *o, int with_corners);
+int pressure_pair_look(pressure_contact *s, soft_pair *pair, int with_corners);
 /* Share of the pressure by which a relative speed reduces it, s/m; 0 without dissipation. */
 double pressure_pair_dissipation(const qd_model *model, const qd_step_options *o, int pair);
 /* Three axes, of which the first is the normal. */

@@ -66,10 +66,9 @@ double pressure_friction_rise(const qd_model *model, const soft_pair *pair,
   return fmax(0.0, model->parameters.pair_friction[5 * pair->pair] * at->area * slope);
 }
 
-void pressure_friction_lift(pressure_contact *s, soft_pair *pair, const qd_model *model,
-                            int polygons) {
+void pressure_friction_lift(pressure_contact *s, soft_pair *pair, int polygons) {
   const screw twist[2] = {pair->side[0].twist, pair->side[1].twist};
-  for (int i = 0; i < polygons && model->pair_dim[pair->pair] > 1; ++i) {
+  for (int i = 0; i < polygons && s->model->pair_dim[pair->pair] > 1; ++i) {
     const qd_patch_polygon *at = s->polygon + i;
     const double force = at->area * at->pressure;
     double motion[6], arm[3], moment[3];
@@ -78,7 +77,7 @@ void pressure_friction_lift(pressure_contact *s, soft_pair *pair, const qd_model
     }
     pressure_relative_motion(motion, pair, at->centre, twist);
     vec3_axpy(motion, -vec3_dot(at->normal, motion), at->normal);
-    const double more = pressure_friction_rise(model, pair, at) * vec3_norm(motion);
+    const double more = pressure_friction_rise(s->model, pair, at) * vec3_norm(motion);
     vec3_sub(arm, at->centre, pair->centre);
     vec3_cross(moment, arm, at->normal);
     vec3_axpy(pair->wrench, more, at->normal);
@@ -149,12 +148,12 @@ static void stretch_of(double x[6], double K[36], const double load[6]) {
 }
 
 void pressure_friction_settle(double out[QD_BRISTLES], const pressure_contact *s,
-                              const soft_pair *pair, const double *dual, const qd_step_options *o) {
-  const double time = o->bristle_time, keep = time / (o->h + time);
+                              const soft_pair *pair, const double *dual) {
+  const double time = s->options->bristle_time, keep = time / (s->options->h + time);
   const body_frame *second = &pair->side[1].moved;
   double K[36], load[6], x[6], old[6], arm[3];
   memset(out, 0, QD_BRISTLES * sizeof(double));
-  if (o->patch_law != QD_PATCH_BRISTLE) {
+  if (s->options->patch_law != QD_PATCH_BRISTLE) {
     return;
   }
   if (pair->contact < 0 || !pair->is_active || pair->count == 0) {
@@ -168,7 +167,7 @@ void pressure_friction_settle(double out[QD_BRISTLES], const pressure_contact *s
   vec3_scale(x + 3, x + 3, 1.0 / pair->length);
   pressure_friction_stretch(old, old + 3, pair, pair->centre);
   for (int i = 0; i < QD_BRISTLES; ++i) {
-    x[i] = keep * old[i] - (1.0 - keep) * x[i] / o->bristle_stiffness;
+    x[i] = keep * old[i] - (1.0 - keep) * x[i] / s->options->bristle_stiffness;
   }
   vec3_sub(arm, second->pos, pair->centre);
   vec3_add_cross(x, 1.0, x + 3, arm);

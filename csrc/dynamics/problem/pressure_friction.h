@@ -15,8 +15,7 @@ void pressure_friction_follow(pressure_element *out, const soft_pair *pair,
 
 /* The elastic cone: each polygon's force grows by mu times its stiffness times its sliding
  * distance, which lifts sliding bodies. Adds to the wrench and to the polygons' shares. */
-void pressure_friction_lift(pressure_contact *s, soft_pair *pair, const qd_model *model,
-                            int polygons);
+void pressure_friction_lift(pressure_contact *s, soft_pair *pair, int polygons);
 /* This slope of the force, N/m: mu times the stiffness of a polygon. */
 double pressure_friction_rise(const qd_model *model, const soft_pair *pair,
                               const qd_patch_polygon *at);
@@ -28,6 +27,6 @@ void pressure_friction_stretch(double out[3], double turned[3], const soft_pair 
 double pressure_friction_part(const qd_step_options *o);
 /* Bristles after the step, from the multipliers of its last program. */
 void pressure_friction_settle(double out[QD_BRISTLES], const pressure_contact *s,
-                              const soft_pair *pair, const double *dual, const qd_step_options *o);
+                              const soft_pair *pair, const double *dual);
 
 #endif
