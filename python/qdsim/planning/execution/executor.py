@@ -244,13 +244,14 @@ class Executor:
             edge = yield from self._routes.next(self._let_go)
             if edge is None:
                 yield from self._settle()
-                missed = ", ".join(f"{route} ({n})" for route, n in self._routes.missed.items())
-                return (
-                    self._routes.want or "missed",
-                    f"nothing is left to try; what brought it no nearer: {missed}",
-                )
+                return self._routes.want or "missed", self._nothing_left()
             self._edge, self._rest = edge, None
             yield from self._stroke(edge) if edge.strokes else self._run(edge)
+
+    def _nothing_left(self) -> str:
+        routes = self._routes
+        missed = ", ".join(f"{route} ({n})" for route, n in routes.missed.items())
+        return routes.never or f"nothing is left to try; what brought it no nearer: {missed}"
 
     def _hold(self) -> Commands[bool]:
         """Hold the object at the goal; return whether it stayed there.

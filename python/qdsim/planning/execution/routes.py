@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from collections.abc import Callable
 from typing import Protocol
 
@@ -84,6 +83,7 @@ class Routes:
             grasps; else None.
         want: What the last search did not find.
         missed: For each kind of edge, how often in a row it has brought the object no nearer.
+        never: Why no edge of any kind can end at the goal; empty if one may.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Routes:
                 plant=controllers.task.options,
                 hold=options.hold,
             )
-        self.want, self.missed = "", dict[str, int]()
+        self.want, self.never, self.missed = "", "", dict[str, int]()
         self._taken, self._before = "", np.inf
 
     def far(self, goal: Array | None = None) -> float:
@@ -148,7 +148,7 @@ class Routes:
             if self.missed.get(route, 0) >= allowed:
                 continue
             edge = yield from ways[route](let_go)
-            if self._execution.plant.lost:
+            if self._execution.plant.lost or self.never:
                 return None
             self._taken, self._before = route, self.far()
             if edge is not None:
@@ -206,10 +206,9 @@ class Routes:
             if not found:
                 found = [s for s in strokes.candidates(q, here=begins) if s.gain > TOUCHING]
         if strokes.slips and not found:
-            warnings.warn(
-                f"world: its contacts creep, and none of the grasps in which the fingers lift {self.task.object!r} to "
-                f"its goal ({strokes.slips} so far) is predicted to hold it there for {self.options.hold:g} s",
-                stacklevel=2,
+            self.never = (
+                f"the contacts creep, and none of the grasps in which the fingers lift {self.task.object!r} to its "
+                f"goal ({strokes.slips}) is predicted to hold it there for {self.options.hold:g} s"
             )
         self.want = "" if found else "no stroke found"
         return Edge("stroke", strokes=tuple(found)) if found else None
