@@ -372,7 +372,6 @@ def test_pieces_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     scheme = Randomized(0.05, samples=64, order=0.5, sample_q=0.01)
     whole = scheme.linearize(hand.model, np.stack([q] * 3), u)
     monkeypatch.setattr(sampler, "MOST_HELD", 1000)
-    monkeypatch.setattr(sampler, "_HELD_OF_POINT", 1000)
     pieces = scheme.linearize(hand.model, np.stack([q] * 3), u)
     for name in ("A", "B", "c"):
         np.testing.assert_allclose(getattr(pieces, name), getattr(whole, name), rtol=1e-12)
