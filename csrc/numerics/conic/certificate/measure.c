@@ -43,8 +43,9 @@ LANES_INLINE void measure_four(const qd_cone_workspace *workspace, const row_blo
 
 /* w = rows of a block times x, residual -= rows' dual; `dual` and `w` start at the block's first
  * row */
-LANES_INLINE void measure_block(const qd_cone_workspace *workspace, const row_block *block,
-                                const double *x, const double *dual, double *w, double *residual) {
+LANES_INLINE void measure_block(const qd_cone_workspace *workspace, const conic_program *source,
+                                const row_block *block, const double *x, const double *dual,
+                                double *w, double *residual) {
   if (conic_reads_in_fours(workspace, block)) {
     const size_t stride = conic_row_stride(workspace, block);
     const double *first = conic_caller_row(workspace, block->first_row);
@@ -54,12 +55,13 @@ LANES_INLINE void measure_block(const qd_cone_workspace *workspace, const row_bl
     }
     return;
   }
-  for (int i = 0; i < block->row_count; ++i) {
-    const double *row = conic_caller_row(workspace, block->first_row + i);
-    w[i] = row_dot(workspace, block, row, x);
-    if (dual[i] != 0.0) {
-      subtract_row(workspace, block, row, dual[i], residual);
+  for (int i = 0; i < block->row_count; ++i) { /* the last rows of a dense matrix */
+    lanes sum = {0.0, 0.0, 0.0, 0.0};
+    for (row_reader row = rows_open(source, block->first_row + i); rows_next(&row);) {
+      sum += LANES_FROM(row.values) * LANES_OF(x + row.first);
     }
+    w[i] = lanes_sum(&sum);
+    rows_add(source, block->first_row + i, -dual[i], residual);
   }
 }
 
@@ -114,8 +116,8 @@ void conic_measure(qd_cone_workspace *workspace, const conic_program *source,
   for (int b = 0; b < workspace->system.block_count; ++b) {
     const row_block *block = &workspace->system.blocks[b];
     const int first = block->first_row;
-    measure_block(workspace, block, whole_x, first < m ? dual + first : dual_eq + (first - m),
-                  w + first, residual);
+    measure_block(workspace, source, block, whole_x,
+                  first < m ? dual + first : dual_eq + (first - m), w + first, residual);
   }
   for (int i = 0; i < p; ++i) {
     primal = larger(primal, fabs(w[m + i] + program->c[i]));

@@ -1,4 +1,4 @@
-/* Products of the caller's rows with x, and errors of one cone, for residuals and certificates. */
+/* Errors of one cone, for residuals and certificates. */
 #ifndef QD_NUMERICS_CONIC_MEASURE_H
 #define QD_NUMERICS_CONIC_MEASURE_H
 
@@ -6,48 +6,6 @@
 
 #include "base/lanes.h"
 #include "numerics/conic/program/structure.h"
-
-/* row'x over the tiles of its block, four entries at a time; the last tile may be narrower */
-LANES_INLINE double row_dot(const qd_cone_workspace *workspace, const row_block *block,
-                            const double *row, const double *x) {
-  const int n = workspace->program.variable_count;
-  double part[4] = {0.0, 0.0, 0.0, 0.0};
-  for (int k = 0; k < block->tile_count; ++k) {
-    const int place = workspace->system.block_tiles[block->tile_start + k];
-    const int first = 4 * workspace->structure.tile_original[place], width = n - first;
-    const double *from = row + workspace->structure.block_from[block->tile_start + k];
-    if (width >= 4) {
-      for (int j = 0; j < 4; ++j) {
-        part[j] += from[j] * x[first + j];
-      }
-    } else {
-      for (int j = 0; j < width; ++j) {
-        part[j] += from[j] * x[first + j];
-      }
-    }
-  }
-  return (part[0] + part[1]) + (part[2] + part[3]);
-}
-
-/* residual -= factor row */
-LANES_INLINE void subtract_row(const qd_cone_workspace *workspace, const row_block *block,
-                               const double *row, double factor, double *residual) {
-  const int n = workspace->program.variable_count;
-  for (int k = 0; k < block->tile_count; ++k) {
-    const int place = workspace->system.block_tiles[block->tile_start + k];
-    const int first = 4 * workspace->structure.tile_original[place], width = n - first;
-    const double *from = row + workspace->structure.block_from[block->tile_start + k];
-    if (width >= 4) {
-      for (int j = 0; j < 4; ++j) {
-        residual[first + j] -= factor * from[j];
-      }
-    } else {
-      for (int j = 0; j < width; ++j) {
-        residual[first + j] -= factor * from[j];
-      }
-    }
-  }
-}
 
 /* |a|, safe against overflow and underflow of the squares */
 LANES_INLINE double norm_of(const double *a, int count) {

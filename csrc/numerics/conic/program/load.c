@@ -45,20 +45,6 @@ int conic_makes_sense(const conic_size *room, const conic_program *source, int l
 
 /* ------------------------------------------------------------ scaled copies */
 
-/* size (column_count) = largest entry of each column in the rows */
-static void measure_columns(const qd_cone_workspace *workspace, const conic_program *source,
-                            double *size) {
-  const int rows = workspace->program.row_count + workspace->program.equality_count;
-  conic_zero_columns(workspace, size);
-  for (int i = 0; i < rows; ++i) {
-    for (row_reader row = rows_open(source, i); rows_next(&row);) {
-      for (int j = 0; j < 4; ++j) {
-        size[row.first + j] = larger(size[row.first + j], fabs(row.values[j]));
-      }
-    }
-  }
-}
-
 /* Curvature that interval rows add to a column. */
 static double spring_of(const qd_cone_workspace *workspace, int j) {
   return workspace->ends.count > 0 ? workspace->ends.spring[j] : 0.0;
@@ -92,7 +78,7 @@ static void scale_columns(qd_cone_workspace *workspace, const conic_program *sou
       workspace->program.column_scale[k] = 1.0 / sqrt(q);
     } else {
       if (workspace->program.definite) {
-        measure_columns(workspace, source, size);
+        rows_find_largest(source, size);
       }
       workspace->program.column_scale[k] = size[column] > 0.0 ? 1.0 / size[column] : 1.0;
       workspace->program.definite = 0;
@@ -150,68 +136,38 @@ static void copy_Q(qd_cone_workspace *workspace) {
   }
 }
 
-/* Sum of squares of an equality's row in scaled columns, over `unit` squared; *largest: its largest
- * entry. */
-static double squared_equality(const qd_cone_workspace *workspace, int i, const int *tiles,
-                               int count, double unit, double *largest) {
-  double sum = 0.0;
-  for (int k = 0; k < count; ++k) {
-    const double *from =
-        source_tile(&workspace->program.source_C, i, workspace->structure.tile_original[tiles[k]]);
-    for (int a = 0; a < 4; ++a) {
-      if (workspace->program.column_of[4 * tiles[k] + a] >= 0) {
-        const double value = from[a] * workspace->program.column_scale[4 * tiles[k] + a] / unit;
-        *largest = larger(fabs(value), *largest);
-        sum += value * value;
-      }
+/* Scales of the columns in the caller's order. */
+static const double *caller_scales(const qd_cone_workspace *workspace) {
+  double *scale = workspace->work.dx;
+  for (int k = 0; k < workspace->program.column_count; ++k) {
+    if (workspace->program.column_of[k] >= 0) {
+      scale[workspace->program.column_of[k]] = workspace->program.column_scale[k];
     }
   }
-  return sum;
+  return scale;
 }
 
-static void scale_equalities(qd_cone_workspace *workspace, const qd_cone_program *program) {
-  int *tiles = workspace->structure.block_from; /* not filled yet */
+static void scale_equalities(qd_cone_workspace *workspace, const conic_program *source) {
+  const qd_cone_program *program = &source->program;
+  const double *columns = program->equality_count > 0 ? caller_scales(workspace) : NULL;
   for (int i = 0; i < program->equality_count; ++i) {
-    const int count =
-        conic_list_tiles(workspace, conic_row_mask(workspace, program->row_count + i), tiles);
-    double unit = 1.0, largest = 0.0;
-    double sum = squared_equality(workspace, i, tiles, count, unit, &largest);
-    if (!squares_are_safe(sum) && largest > 0.0) {
-      unit = largest;
-      sum = squared_equality(workspace, i, tiles, count, unit, &largest);
-    }
+    const int row = program->row_count + i;
+    const double norm = rows_norm(source, row, columns);
     /* a row that vanishes in scaled columns gives infinite numbers, which are reported */
-    const double scale = sum > 0.0 ? 1.0 / sqrt(sum) / unit : (count > 0 ? HUGE_VAL : 1.0);
-    workspace->program.row_scale[program->row_count + i] = scale;
-    workspace->program.lane_scale[conic_lane_of(workspace, program->row_count + i)] = scale;
-    workspace->program.g[workspace->program.slot_of[program->row_count + i]] =
-        program->c[i] * scale;
+    const double scale = norm > 0.0 || !conic_row_is_empty(workspace, row) ? 1.0 / norm : 1.0;
+    workspace->program.row_scale[row] = scale;
+    workspace->program.lane_scale[conic_lane_of(workspace, row)] = scale;
+    workspace->program.g[workspace->program.slot_of[row]] = program->c[i] * scale;
   }
-}
-
-/* Squared norm of a row of G in scaled columns. */
-static double squared_row(const qd_cone_workspace *workspace, int row, int *tiles) {
-  const int count = conic_list_tiles(workspace, conic_row_mask(workspace, row), tiles);
-  double sum = 0.0;
-  for (int k = 0; k < count; ++k) {
-    const double *from = source_tile(&workspace->program.source_G, row,
-                                     workspace->structure.tile_original[tiles[k]]);
-    for (int a = 0; a < 4 && from; ++a) {
-      if (workspace->program.column_of[4 * tiles[k] + a] >= 0) {
-        const double value = from[a] * workspace->program.column_scale[4 * tiles[k] + a];
-        sum += value * value;
-      }
-    }
-  }
-  return sum;
 }
 
 /* Scales the rows of every cone to the largest norm of all, or less where the cone's offset would
  * then exceed the free motion and the offsets of violated cones: such a cone is out of reach.
  * Scales are powers of two, which do not round. */
-static void make_rows_alike(qd_cone_workspace *workspace, const qd_cone_program *program) {
+static void make_rows_alike(qd_cone_workspace *workspace, const conic_program *source) {
+  const qd_cone_program *program = &source->program;
+  const double *columns = caller_scales(workspace);
   double *norm = workspace->program.lane_scale, *offset = workspace->program.compliance;
-  int *tiles = workspace->structure.block_from; /* not filled yet */
   double largest = 0.0, way = max_norm(workspace->program.b, workspace->program.column_count);
   for (int c = 0; c < workspace->program.lane_count; ++c) {
     norm[c] = offset[c] = 0.0;
@@ -221,7 +177,7 @@ static void make_rows_alike(qd_cone_workspace *workspace, const qd_cone_program 
       continue;
     }
     const int lane = conic_lane_of(workspace, row);
-    norm[lane] = larger(norm[lane], sqrt(squared_row(workspace, row, tiles)));
+    norm[lane] = larger(norm[lane], rows_norm(source, row, columns));
     offset[lane] = larger(offset[lane], fabs(program->g[row]));
     largest = larger(largest, norm[lane]);
     if (program->g[row] < 0.0 && norm[lane] > 0.0) {
@@ -297,9 +253,9 @@ qd_status conic_load(qd_cone_workspace *workspace, const conic_program *source,
   scale_columns(workspace, source);
   copy_Q(workspace);
   if (scaling == ROWS_ALIKE) {
-    make_rows_alike(workspace, program);
+    make_rows_alike(workspace, source);
   }
-  scale_equalities(workspace, program);
+  scale_equalities(workspace, source);
   const double squares = conic_make_blocks(workspace, program);
   dense_tiles_choose(&workspace->system);
   tiles_note_products(&workspace->system);

@@ -26,8 +26,7 @@ double rows_norm(const conic_program *source, int i, const double *unit) {
   return norm;
 }
 
-/* most (variables): largest entry of each column in any row */
-static void find_largest_entries(const conic_program *source, double *most) {
+void rows_find_largest(const conic_program *source, double *most) {
   const int rows = source->program.row_count + source->program.equality_count;
   memset(most, 0, (size_t)source->program.variable_count * sizeof(double));
   for (int i = 0; i < rows; ++i) {
@@ -62,7 +61,7 @@ double rows_find_units(const conic_program *source, double *unit, double *curvat
     bare |= !(curvature[j] > none);
   }
   if (bare) {
-    find_largest_entries(source, unit);
+    rows_find_largest(source, unit);
   }
   for (int j = 0; j < n; ++j) {
     if (curvature[j] > none) {

@@ -91,6 +91,9 @@ static inline int rows_are_exact(const qd_cone_program *program) {
   return exact;
 }
 
+/* most (variables): largest entry of each column in any row */
+void rows_find_largest(const conic_program *source, double *most);
+
 /* Norm of a row in units of columns. */
 double rows_norm(const conic_program *source, int i, const double *unit);
 
