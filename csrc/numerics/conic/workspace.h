@@ -319,12 +319,17 @@ static inline double conic_curvature(const qd_cone_workspace *workspace, int j) 
   const double *own = source_tile(&workspace->program.source_Q, j, j / 4);
   return own ? own[j % 4] : 0.0;
 }
-/* The caller's row: G for row < row_count, else C. */
+/* The matrix of a row (G for row < row_count, else C); *at: the row in it. */
+static inline const row_source *conic_source_of(const qd_cone_workspace *workspace, int row,
+                                                int *at) {
+  const int equality = row >= workspace->program.row_count;
+  *at = row - (equality ? workspace->program.row_count : 0);
+  return equality ? &workspace->program.source_C : &workspace->program.source_G;
+}
 static inline const double *conic_caller_row(const qd_cone_workspace *workspace, int row) {
-  return row < workspace->program.row_count
-             ? source_row(&workspace->program.source_G, (size_t)row)
-             : source_row(&workspace->program.source_C,
-                          (size_t)(row - workspace->program.row_count));
+  int at;
+  const row_source *source = conic_source_of(workspace, row, &at);
+  return source_row(source, (size_t)at);
 }
 /* 1 for a row of an interval. Its compliance and limits are in the caller's units. */
 static inline int conic_is_interval_row(const qd_cone_workspace *workspace, int row) {

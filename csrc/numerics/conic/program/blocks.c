@@ -22,9 +22,8 @@ static row_block *open_block(qd_cone_workspace *workspace, const uint64_t *mask,
                              int step, int cone, int *tile_total) {
   tile_system *system = &workspace->system;
   row_block *block = &system->blocks[system->block_count++];
-  const int equality = first_row >= workspace->program.row_count;
-  const row_source *source = equality ? &workspace->program.source_C : &workspace->program.source_G;
-  const int at = equality ? first_row - workspace->program.row_count : first_row;
+  int at;
+  const row_source *source = conic_source_of(workspace, first_row, &at);
   int *tiles = system->block_tiles + *tile_total,
       *from = workspace->structure.block_from + *tile_total;
   block->row_count = 0;
@@ -139,9 +138,8 @@ LANES_INLINE void copy_rows(const block_copy *copy, int i, int count, double *sq
  * is the motion of the slack per unit of the multiplier (Q = I). Returns the sum of all squares. */
 QD_MULTIVERSION
 static double fill_block(qd_cone_workspace *workspace, const row_block *block) {
-  const int equality = block->first_row >= workspace->program.row_count;
-  const int in_tiles =
-      (equality ? &workspace->program.source_C : &workspace->program.source_G)->start != NULL;
+  int at;
+  const int in_tiles = conic_source_of(workspace, block->first_row, &at)->start != NULL;
   const int whole = workspace->program.variable_count / 4, rows = block->row_count;
   const int width = workspace->program.variable_count - 4 * whole;
   const lane_bits lane = {0, 1, 2, 3};
@@ -201,18 +199,16 @@ static int rows_match(const qd_cone_workspace *workspace, int a, int b) {
       return 0;
     }
   }
-  const int equality = a >= workspace->program.row_count;
-  const row_source *source = equality ? &workspace->program.source_C : &workspace->program.source_G;
+  int at;
+  const row_source *source = conic_source_of(workspace, a, &at);
   if (!source->start) {
     return 1;
   }
-  const int *start = source->start - (equality ? workspace->program.row_count : 0);
-  const int count = start[a + 1] - start[a];
-  int match = start[b + 1] - start[b] == count;
-  for (int k = 0; k < count && match; ++k) {
-    match = source->tiles[start[a] + k] == source->tiles[start[b] + k];
-  }
-  return match;
+  const int *of_first = source->start + at, *of_second = of_first + (b - a);
+  const int count = of_first[1] - of_first[0];
+  return of_second[1] - of_second[0] == count &&
+         memcmp(source->tiles + *of_first, source->tiles + *of_second,
+                (size_t)count * sizeof(int)) == 0;
 }
 
 /* Position in the rows: the next row, and the number of rows left in its cone. */

@@ -76,27 +76,14 @@ QD_MULTIVERSION
 static int mask_rows(const row_source *source, int rows, int n, size_t words, uint64_t *mask) {
   const lane_bits lane = {0, 1, 2, 3}, narrow = lane >= 4 - n % 4;
   int any_empty = 0;
-  if (!source->start && words == 1) { /* fast path of the usual case */
-    const double *row = source->values;
-    for (int i = 0; i < rows; ++i, row += source->stride) {
-      mask[i] = mask_dense_word(row, n, 0, &narrow);
-      any_empty |= mask[i] == 0;
-    }
-    return any_empty;
-  }
-  if (words == 1) {
-    for (int i = 0; i < rows; ++i) {
-      const int start = source->start[i], count = source->start[i + 1] - start;
-      mask[i] = mask_short_row(source_row(source, (size_t)i), source->tiles + start, count);
-      any_empty |= mask[i] == 0;
-    }
-    return any_empty;
-  }
   for (int i = 0; i < rows; ++i, mask += words) {
     const double *row = source_row(source, (size_t)i);
-    if (source->start) {
-      mask_sparse_row(row, source->tiles + source->start[i],
-                      source->start[i + 1] - source->start[i], words, mask);
+    const int *tiles = source->start ? source->tiles + source->start[i] : NULL;
+    const int count = source->start ? source->start[i + 1] - source->start[i] : 0;
+    if (source->start && words == 1) {
+      *mask = mask_short_row(row, tiles, count);
+    } else if (source->start) {
+      mask_sparse_row(row, tiles, count, words, mask);
     } else {
       for (size_t w = 0; w < words; ++w) {
         mask[w] = mask_dense_word(row, n, WORD_BITS * (int)w, &narrow);

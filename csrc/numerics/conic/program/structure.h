@@ -46,21 +46,19 @@ static inline int conic_row_is_empty(const qd_cone_workspace *workspace, int row
 
 /* Stride between the rows of a block, which have the same tiles. */
 static inline size_t conic_row_stride(const qd_cone_workspace *workspace, const row_block *block) {
-  const int equality = block->first_row >= workspace->program.row_count;
-  const row_source *source = equality ? &workspace->program.source_C : &workspace->program.source_G;
-  const int at = equality ? block->first_row - workspace->program.row_count : block->first_row;
+  int at;
+  const row_source *source = conic_source_of(workspace, block->first_row, &at);
   return source->start ? 4 * (size_t)(source->start[at + 1] - source->start[at]) : source->stride;
 }
 
 /* 1 if four numbers may be read at the start of each tile of the block's rows. In the last tile
  * this may read into the next rows; behind the last row of the matrix there are none. */
 static inline int conic_reads_in_fours(const qd_cone_workspace *workspace, const row_block *block) {
-  const int equality = block->first_row >= workspace->program.row_count,
-            n = workspace->program.variable_count;
-  const row_source *source = equality ? &workspace->program.source_C : &workspace->program.source_G;
-  const int end = block->first_row + block->row_count;
-  const int behind =
-      workspace->program.row_count + (equality ? workspace->program.equality_count : 0) - end;
+  const int m = workspace->program.row_count, n = workspace->program.variable_count;
+  int at;
+  const row_source *source = conic_source_of(workspace, block->first_row, &at);
+  const int end = block->first_row < m ? m : m + workspace->program.equality_count;
+  const int behind = end - (block->first_row + block->row_count);
   return source->start || n % 4 == 0 || (size_t)behind * (size_t)n >= 4 - (size_t)(n % 4);
 }
 
