@@ -1,4 +1,4 @@
-#include "dynamics/derivatives/step_point.h"
+#include "dynamics/derivatives/differential.h"
 
 #include "dynamics/workspace.h"
 #include "mechanics/applied.h"
@@ -37,103 +37,15 @@ static void turns_of(double change[3], double mean[3], const coasting *c) {
   }
 }
 
-static int masses_wanted(const double *const of[QD_ARGUMENT_COUNT]) {
-  return of[QD_BY_BODY_MASS] != NULL || of[QD_BY_BODY_COM] != NULL ||
-         of[QD_BY_BODY_INERTIA] != NULL;
-}
-
-/* ---------------------------------------------------------------- forwards */
-
-/* Changes of the residual by dI, and of the arm. */
-static void push_masses(double residual[3], double arm[3], const solved_step *s, const coasting *c,
-                        const double *const tangent[QD_ARGUMENT_COUNT]) {
+/* A velocity after coasting by masses: through the rotation after h, with this derivative, and
+ * through the arm from the body's origin to the centre of mass. */
+static void form_masses(linear_form *f, const solved_step *s, const coasting *c,
+                        const coasting_derivative *d, const double by_next[3],
+                        const double by_arm[3]) {
   const qd_model *model = s->model;
-  double change[3], mean[3], com[3], d_com[3], part[3], own[3];
-  screw of_change, of_mean;
-  wrench by_change = {{0.0}, {0.0}}, by_mean = {{0.0}, {0.0}};
-  turns_of(change, mean, c);
-  turn_screw(&of_change, c, 1.0, change);
-  turn_screw(&of_mean, c, 1.0, mean);
-  for (int b = 1; b < model->body_count; ++b) {
-    if (model->body_tree[b] != model->dof_tree[c->dof]) {
-      continue;
-    }
-    body_com(com, model, &s->w->kinematics, b);
-    vec3_set(d_com, 0.0, 0.0, 0.0);
-    if (tangent[QD_BY_BODY_COM] != NULL) {
-      mat3_mul_vec(d_com, s->w->kinematics.body_rot + 9 * b, tangent[QD_BY_BODY_COM] + 3 * b);
-    }
-    inertia_form_push(&by_change, s, tangent, b, com, d_com, &of_change);
-    inertia_form_push(&by_mean, s, tangent, b, com, d_com, &of_mean);
-    if (c->count == 6 && c->mass > 0.0) {
-      const double d_mass = tangent[QD_BY_BODY_MASS] != NULL ? tangent[QD_BY_BODY_MASS][b] : 0.0;
-      vec3_axpy(arm, model->parameters.body_mass[b] / c->mass, d_com);
-      vec3_sub(part, com, c->centre);
-      vec3_axpy(arm, d_mass / c->mass, part);
-    }
-  }
-  vec3_cross(part, c->centre, by_change.f); /* moments about the centre, along the axes */
-  vec3_sub(part, by_change.m, part);
-  mat3_mul_vec(residual, c->axes, part);
-  vec3_cross(part, c->centre, by_mean.f);
-  vec3_sub(part, by_mean.m, part);
-  mat3_mul_vec(own, c->axes, part);
-  vec3_add_cross(residual, -s->options->h, own, mean);
-}
-
-static void push_tree(double *change, const solved_step *s, const coasting *c,
-                      const coasting_derivative *d,
-                      const double *const tangent[QD_ARGUMENT_COUNT]) {
-  const int turn = c->dof + c->count - 3, at = c->count - 3;
-  const double dh = tangent[QD_BY_H] != NULL ? tangent[QD_BY_H][0] : 0.0;
-  double by_next[3] = {0.0}, arm[3] = {0.0}, residual[3] = {0.0};
-  if (masses_wanted(tangent)) {
-    push_masses(residual, arm, s, c, tangent);
-    mat3_mul_vec(by_next, d->inverse, residual);
-    vec3_scale(by_next, by_next, -1.0);
-  }
-  for (int i = 0; i < c->count; ++i) {
-    double sum = d->by_h[i] * dh;
-    for (int j = 0; j < c->count && tangent[QD_BY_V] != NULL; ++j) {
-      sum += d->by_v[i][j] * tangent[QD_BY_V][c->dof + j];
-    }
-    for (int j = 0; j < 3 && tangent[QD_BY_Q] != NULL; ++j) {
-      sum += d->by_turn[i][j] * tangent[QD_BY_Q][turn + j];
-    }
-    sum +=
-        i >= at ? by_next[i - at] : vec3_dot(d->by_next[i], by_next) + vec3_dot(d->by_arm[i], arm);
-    change[c->dof + i] = sum;
-  }
-}
-
-void coasting_push(double *change, const solved_step *s,
-                   const double *const tangent[QD_ARGUMENT_COUNT]) {
-  coasting c;
-  coasting_derivative d;
-  for (int j = 0; j < s->model->nv; ++j) {
-    change[j] = tangent[QD_BY_V] != NULL ? tangent[QD_BY_V][j] : 0.0;
-  }
-  for (int tree = 0; tree < s->model->tree_count; ++tree) {
-    if (tree_part(&c, &d, s, tree)) {
-      push_tree(change, s, &c, &d, tangent);
-    }
-  }
-}
-
-/* ---------------------------------------------------------------- backwards */
-
-static void pull_masses(double *const gradient[QD_ARGUMENT_COUNT], const solved_step *s,
-                        const coasting *c, const coasting_derivative *d, const double *cotangent) {
-  const qd_model *model = s->model;
-  const int at = c->count - 3;
-  double change[3], mean[3], on_next[3], on_arm[3] = {0.0}, z[3], crossed[3];
+  double change[3], mean[3], z[3], crossed[3];
   screw Z[2], T[2];
-  vec3_copy(on_next, cotangent + at);
-  for (int i = 0; i < at; ++i) {
-    vec3_axpy(on_next, cotangent[i], d->by_next[i]);
-    vec3_axpy(on_arm, cotangent[i], d->by_arm[i]);
-  }
-  mat3_tmul_vec(z, d->inverse, on_next);
+  mat3_tmul_vec(z, d->inverse, by_next);
   turns_of(change, mean, c);
   vec3_cross(crossed, mean, z);
   turn_screw(Z, c, 1.0, z); /* z.((dI m) x m) = (m x z).dI m */
@@ -146,18 +58,48 @@ static void pull_masses(double *const gradient[QD_ARGUMENT_COUNT], const solved_
       continue;
     }
     body_com(com, model, &s->w->kinematics, b);
-    inertia_form_pull(gradient, on_com, s, b, com, Z, T);
-    inertia_form_pull(gradient, on_com, s, b, com, Z + 1, T + 1);
-    if (at > 0 && c->mass > 0.0) {
-      vec3_axpy(on_com, model->parameters.body_mass[b] / c->mass, on_arm);
+    form_inertia(f, on_com, s, b, com, Z, T);
+    form_inertia(f, on_com, s, b, com, Z + 1, T + 1);
+    if (c->count == 6 && c->mass > 0.0) {
+      vec3_axpy(on_com, model->parameters.body_mass[b] / c->mass, by_arm);
       vec3_sub(part, com, c->centre);
-      if (gradient[QD_BY_BODY_MASS] != NULL) {
-        gradient[QD_BY_BODY_MASS][b] += vec3_dot(part, on_arm) / c->mass;
-      }
+      form_add(f, QD_BY_BODY_MASS, b, vec3_dot(part, by_arm) / c->mass);
     }
-    if (gradient[QD_BY_BODY_COM] != NULL) {
-      mat3_tmul_vec(part, s->w->kinematics.body_rot + 9 * b, on_com);
-      vec3_axpy(gradient[QD_BY_BODY_COM] + 3 * b, 1.0, part);
+    form_com(f, s, b, on_com);
+  }
+}
+
+/* Velocity i of the tree. */
+static void form_coasting(linear_form *f, const solved_step *s, const coasting *c,
+                          const coasting_derivative *d, int i) {
+  static const double none[3] = {0.0, 0.0, 0.0};
+  const int at = c->count - 3;
+  for (int j = 0; j < c->count; ++j) {
+    form_add(f, QD_BY_V, c->dof + j, d->by_v[i][j]);
+  }
+  for (int j = 0; j < 3; ++j) {
+    form_add(f, QD_BY_Q, c->dof + at + j, d->by_turn[i][j]);
+  }
+  form_add(f, QD_BY_H, 0, d->by_h[i]);
+  if (form_knows_masses(f)) {
+    const double own[3] = {i == at, i == at + 1, i == at + 2};
+    form_masses(f, s, c, d, i < at ? d->by_next[i] : own, i < at ? d->by_arm[i] : none);
+  }
+}
+
+void coasting_push(double *change, const solved_step *s,
+                   const double *const tangent[QD_ARGUMENT_COUNT]) {
+  coasting c;
+  coasting_derivative d;
+  for (int j = 0; j < s->model->nv; ++j) {
+    change[j] = tangent[QD_BY_V] != NULL ? tangent[QD_BY_V][j] : 0.0;
+  }
+  for (int tree = 0; tree < s->model->tree_count; ++tree) {
+    const int count = tree_part(&c, &d, s, tree) ? c.count : 0;
+    for (int i = 0; i < count; ++i) {
+      linear_form f = {.tangent = tangent, .weight = 1.0};
+      form_coasting(&f, s, &c, &d, i);
+      change[c.dof + i] = f.change;
     }
   }
 }
@@ -170,23 +112,10 @@ void coasting_pull(double *const gradient[QD_ARGUMENT_COUNT], const solved_step 
     gradient[QD_BY_V][j] += dof_coasts(s, j) ? 0.0 : cotangent[j];
   }
   for (int tree = 0; tree < s->model->tree_count; ++tree) {
-    if (!tree_part(&c, &d, s, tree)) {
-      continue;
-    }
-    const double *y = cotangent + c.dof;
-    for (int i = 0; i < c.count; ++i) {
-      for (int j = 0; j < c.count && gradient[QD_BY_V] != NULL; ++j) {
-        gradient[QD_BY_V][c.dof + j] += y[i] * d.by_v[i][j];
-      }
-      for (int j = 0; j < 3 && gradient[QD_BY_Q] != NULL; ++j) {
-        gradient[QD_BY_Q][c.dof + c.count - 3 + j] += y[i] * d.by_turn[i][j];
-      }
-      if (gradient[QD_BY_H] != NULL) {
-        gradient[QD_BY_H][0] += y[i] * d.by_h[i];
-      }
-    }
-    if (masses_wanted((const double *const *)gradient)) {
-      pull_masses(gradient, s, &c, &d, y);
+    const int count = tree_part(&c, &d, s, tree) ? c.count : 0;
+    for (int i = 0; i < count; ++i) {
+      linear_form f = {.gradient = gradient, .weight = cotangent[c.dof + i]};
+      form_coasting(&f, s, &c, &d, i);
     }
   }
 }

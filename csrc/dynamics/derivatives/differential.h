@@ -97,6 +97,17 @@ void form_coupling(linear_form *f, const solved_step *s, int row);
 /* A tendon's row by h and by parameters; by_h: derivative of its law. */
 void form_tendon_row(linear_form *f, const solved_step *s, const tendon_row *row, double by_h);
 
+/* ---- inertia_form.c */
+
+/* 1 if masses, centres or inertias of bodies are wanted. */
+int form_knows_masses(const linear_form *f);
+/* -Z.I T by mass and inertia of body b, whose centre of mass is com (world); on_com += its
+ * derivative by com. */
+void form_inertia(linear_form *f, double on_com[3], const solved_step *s, int b,
+                  const double com[3], const screw *Z, const screw *T);
+/* A number with this derivative by the centre of mass (world). */
+void form_com(linear_form *f, const solved_step *s, int b, const double on_com[3]);
+
 /* A tendon's part of a row of its couplings: share (length + rate.d), minus bend times its
  * displacement, by its length. */
 typedef struct tendon_coupling {

@@ -74,18 +74,6 @@ typedef struct ball_part {
 void ball_part_compute(ball_part *out, const problem *p, const ball_limit *limit,
                        const double *delta);
 
-/* ---- inertia_form.c */
-
-/* Adds to the gradient, if it is wanted, that of -Z.I T by mass and inertia of body b, whose centre
- * of mass is com (world); on_com += the gradient by com. */
-void inertia_form_pull(double *const gradient[QD_ARGUMENT_COUNT], double on_com[3],
-                       const solved_step *s, int b, const double com[3], const screw *Z,
-                       const screw *T);
-/* out += dI T along the tangents (NULL: zero) of mass and inertia and d_com (world). */
-void inertia_form_push(wrench *out, const solved_step *s,
-                       const double *const tangent[QD_ARGUMENT_COUNT], int b, const double com[3],
-                       const double d_com[3], const screw *T);
-
 /* ---- coasting_part.c */
 
 /* 1 if a DOF belongs to a tree that coasts in this step. */

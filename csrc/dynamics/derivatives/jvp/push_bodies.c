@@ -79,9 +79,25 @@ void move_bodies(const pushforward *p) {
   }
 }
 
+/* out += dI T along the tangents of masses, component by component. */
+static void push_inertia(wrench *out, const pushforward *p, int b, const double com[3],
+                         const screw *T) {
+  for (int i = 0; i < 6; ++i) {
+    linear_form f = along(p);
+    screw Z = {{i == 0, i == 1, i == 2}, {i == 3, i == 4, i == 5}};
+    double on_com[3] = {0.0, 0.0, 0.0};
+    if (!form_knows_masses(&f)) {
+      return;
+    }
+    form_inertia(&f, on_com, p->s, b, com, &Z, T);
+    form_com(&f, p->s, b, on_com);
+    *(i < 3 ? out->m + i : out->f + i - 3) -= f.change;
+  }
+}
+
 /* Terms of the change of body b's velocity: T x* I T moves with the body, and changes with dT in
  * the body's frame, and with dI. */
-static void push_velocity(const pushforward *p, int b, const double com[3], const double d_com[3]) {
+static void push_velocity(const pushforward *p, int b, const double com[3]) {
   const spatial_inertia *I = p->s->w->inertia.body + b;
   const screw *T = p->point->motion.velocity.body + b, *X = p->d->body_motion + b;
   screw seen = p->d->d_stirred[b], turned;
@@ -95,13 +111,13 @@ static void push_velocity(const pushforward *p, int b, const double com[3], cons
   screw_cross_wrench(&part, &seen, &h);
   wrench_axpy(out, 1.0, &part);
   inertia_momentum(&part, I, &seen);
-  inertia_form_push(&part, p->s, p->tangent, b, com, d_com, T);
+  push_inertia(&part, p, b, com, T);
   screw_cross_wrench(&moved, T, &part);
   wrench_axpy(out, 1.0, &moved);
 }
 
 /* The change of the wrench that the inertia of body b requires. */
-static void push_momentum(const pushforward *p, int b, const double com[3], const double d_com[3]) {
+static void push_momentum(const pushforward *p, int b, const double com[3]) {
   const qd_workspace *w = p->s->w;
   differential *d = p->d;
   const spatial_inertia *I = w->inertia.body + b;
@@ -116,9 +132,9 @@ static void push_momentum(const pushforward *p, int b, const double com[3], cons
   wrench_axpy(out, -1.0, &part);
   inertia_momentum(&part, I, d->d_mass_delta + b);
   wrench_axpy(out, 1.0, &part);
-  inertia_form_push(out, p->s, p->tangent, b, com, d_com, T);
+  push_inertia(out, p, b, com, T);
   if (p->s->options->dynamic) {
-    push_velocity(p, b, com, d_com);
+    push_velocity(p, b, com);
   }
 }
 
@@ -135,7 +151,7 @@ void push_body(const pushforward *p, int b) {
   body_com(com, model, &p->s->w->kinematics, b);
   tangent_vec3(part, p, QD_BY_BODY_COM, b);
   mat3_mul_vec(d_com, p->s->w->kinematics.body_rot + 9 * b, part);
-  push_momentum(p, b, com, d_com);
+  push_momentum(p, b, com);
   screw_point_velocity(moved, d->body_motion + b, com);
   vec3_axpy(moved, 1.0, d_com);
   const double fall = model->body_fall[b], weight = fall * model->parameters.body_mass[b];

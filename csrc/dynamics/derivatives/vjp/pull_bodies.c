@@ -7,7 +7,7 @@ static void pull_body_parameters(const pullback *p, int b, const double com[3],
                                  const double *applied) {
   const qd_model *model = p->s->model;
   const differential *d = p->d;
-  const double *R = p->s->w->kinematics.body_rot + 9 * b, *g = model->parameters.gravity;
+  const double *g = model->parameters.gravity;
   const double mass = model->parameters.body_mass[b], fall = model->body_fall[b];
   const body_motion *m = &p->point->motion;
   const screw *Z = d->mass_z.body + b, *G = d->gravity_z.body + b;
@@ -16,22 +16,19 @@ static void pull_body_parameters(const pullback *p, int b, const double com[3],
   if (p->gradient[QD_BY_GRAVITY] != NULL) {
     vec3_axpy(p->gradient[QD_BY_GRAVITY], mass * fall, vG);
   }
-  add_gradient(p, QD_BY_BODY_MASS, b, fall * vec3_dot(g, vG));
+  linear_form f = weighed(p, 1.0);
+  form_add(&f, QD_BY_BODY_MASS, b, fall * vec3_dot(g, vG));
   vec3_add_cross(on_com, mass * fall, g, G->w);
-  inertia_form_pull(p->gradient, on_com, p->s, b, com, Z, m->acceleration.body + b);
+  form_inertia(&f, on_com, p->s, b, com, Z, m->acceleration.body + b);
   if (p->s->options->dynamic) {
     screw carried;
     screw_bracket(&carried, Z, m->velocity.body + b);
-    inertia_form_pull(p->gradient, on_com, p->s, b, com, &carried, m->velocity.body + b);
+    form_inertia(&f, on_com, p->s, b, com, &carried, m->velocity.body + b);
   }
   if (applied != NULL) {
     vec3_add_cross(on_com, 1.0, applied, d->by_z.body[b].w);
   }
-  if (p->gradient[QD_BY_BODY_COM] != NULL) {
-    double own[3];
-    mat3_tmul_vec(own, R, on_com);
-    vec3_axpy(p->gradient[QD_BY_BODY_COM] + 3 * b, 1.0, own);
-  }
+  form_com(&f, p->s, b, on_com);
 }
 
 /* Cotangents of a body's acceleration, in its inertia, and of its velocity. */
