@@ -10,8 +10,7 @@ static int coasts(const solved_step *s, int tree) {
 
 int dof_coasts(const solved_step *s, int dof) { return coasts(s, s->model->dof_tree[dof]); }
 
-/* Returns 1 if a tree coasts in this step, with its motion and derivatives. */
-static int tree_part(coasting *c, coasting_derivative *d, const solved_step *s, int tree) {
+int coasting_part(coasting *c, coasting_derivative *d, const solved_step *s, int tree) {
   qd_workspace *w = s->w;
   if (!coasts(s, tree)) {
     return 0;
@@ -95,7 +94,7 @@ void coasting_push(double *change, const solved_step *s,
     change[j] = tangent[QD_BY_V] != NULL ? tangent[QD_BY_V][j] : 0.0;
   }
   for (int tree = 0; tree < s->model->tree_count; ++tree) {
-    const int count = tree_part(&c, &d, s, tree) ? c.count : 0;
+    const int count = coasting_part(&c, &d, s, tree) ? c.count : 0;
     for (int i = 0; i < count; ++i) {
       linear_form f = {.tangent = tangent, .weight = 1.0};
       form_coasting(&f, s, &c, &d, i);
@@ -112,7 +111,7 @@ void coasting_pull(double *const gradient[QD_ARGUMENT_COUNT], const solved_step 
     gradient[QD_BY_V][j] += dof_coasts(s, j) ? 0.0 : cotangent[j];
   }
   for (int tree = 0; tree < s->model->tree_count; ++tree) {
-    const int count = tree_part(&c, &d, s, tree) ? c.count : 0;
+    const int count = coasting_part(&c, &d, s, tree) ? c.count : 0;
     for (int i = 0; i < count; ++i) {
       linear_form f = {.gradient = gradient, .weight = cotangent[c.dof + i]};
       form_coasting(&f, s, &c, &d, i);

@@ -47,22 +47,18 @@ static void contact_twists_fill(contact_twists *t, const qd_contact *contact,
 }
 
 /* slope of each row by the distance */
-static void yield_slopes(double out[YIELD_ROWS_MAX], const qd_model *model, const contact_state *cs,
-                         const double *dual, const qd_step_options *o) {
+static void yield_slopes(double out[YIELD_ROWS_MAX], const problem *p, const contact_state *cs) {
   double speed[MOTION_MAX] = {0.0};
   contact_yield now;
   contact_yield_change change;
-  for (int axis = 0; axis < 3 && cs->knows_time; ++axis) {
-    const double *along = cs->contact->frame + 3 * axis;
-    speed[axis] = vec3_dot(along, cs->time.velocity);
-    speed[3 + axis] = vec3_dot(along, cs->time.relative.w);
+  if (cs->knows_time) {
+    problem_contact_speed(speed, p, cs->contact);
   }
-  contact_yield_compute(&now, &change, model, cs->contact, cs->block->weight_share, o);
-  contact_yield_rows(out, &change.by_distance, &cs->block->rows, dual, speed);
+  contact_yield_compute(&now, &change, p->model, cs->contact, cs->block->weight_share, p->options);
+  contact_yield_rows(out, &change.by_distance, &cs->block->rows, p->dual + cs->block->row, speed);
 }
 
-static void contact_state_fill(contact_state *cs, const qd_model *model, const qd_workspace *w,
-                               int index, const qd_step_options *o) {
+static void contact_state_fill(contact_state *cs, const qd_workspace *w, int index) {
   const qd_contact *contact = w->collision.contact + index;
   double y[3];
   cs->contact = contact;
@@ -77,13 +73,13 @@ static void contact_state_fill(contact_state *cs, const qd_model *model, const q
   }
   cs->yields = cs->block->offset == OFFSET_YIELD;
   if (cs->yields) {
-    yield_slopes(cs->yield, model, cs, w->problem.dual + cs->block->row, o);
+    yield_slopes(cs->yield, &w->problem, cs);
   }
   vec3_set(cs->force, 0.0, 0.0, 0.0);
   for (int axis = 0; axis < 3; ++axis) {
     vec3_axpy(cs->force, contact->force[axis], contact->frame + 3 * axis);
   }
-  contact_frame_axis(&cs->from, &w->collision, model, contact);
+  contact_frame_axis(&cs->from, &w->collision, w->problem.model, contact);
   vec3_cross(y, cs->from.axis, contact->frame);
   cs->to_axis = 1.0 / vec3_norm(y);
 }
@@ -348,7 +344,7 @@ void contact_derivative_add(const solved_step *solved, const island *one, int in
   const qd_model *model = solved->model;
   sensitivity *s = &solved->w->sensitivity;
   contact_state cs;
-  contact_state_fill(&cs, model, solved->w, index, solved->options);
+  contact_state_fill(&cs, solved->w, index);
   const contact_dofs dofs = contact_dofs_find(model, cs.contact->body_a, cs.contact->body_b);
   double *d_slack = s->d_slack + (size_t)(cs.block->row - one->row) * (size_t)s->columns;
   int count = mark_path(s, model, cs.contact->body_a, s->on_a, 0);

@@ -1,15 +1,13 @@
 #include "dynamics/derivatives/linearize_rows.h"
 
-#include "mechanics/coasting.h"
-
 /* Coasting trees: D += V dcoasting/dq, V <- V dcoasting/dv, where V is -M / h in these DOFs. */
-static void add_coasting_derivative(const qd_model *model, qd_workspace *w, int tree, double h) {
-  sensitivity *s = &w->sensitivity;
+static void add_coasting_derivative(const solved_step *solved, int tree) {
+  sensitivity *s = &solved->w->sensitivity;
   coasting c;
   coasting_derivative d;
-  coasting_compute(&c, w->problem.coasting, model, &w->kinematics, &w->inertia, tree, w->problem.v,
-                   h);
-  coasting_differentiate(&d, &c, h);
+  if (!coasting_part(&c, &d, solved, tree)) {
+    return;
+  }
   const int turn = c.dof + c.count - 3;
   for (int i = c.dof; i < c.dof + c.count; ++i) {
     double row[6];
@@ -40,10 +38,10 @@ void motion_columns_add(const solved_step *solved) {
     const int dof = s->dofs[d];
     *dof_matrix_at(&s->V, dof, dof) -= model->parameters.joint_armature[model->dof_joint[dof]] / h;
   }
-  for (int d = 0; d < s->q_count && solved->options->gyroscopic == QD_GYROSCOPIC_IMPLICIT; ++d) {
+  for (int d = 0; d < s->q_count; ++d) {
     const int tree = model->dof_tree[s->dofs[d]];
-    if (s->dofs[d] == model->tree_dofs[model->tree_dof_start[tree]] && tree_coasts(model, tree)) {
-      add_coasting_derivative(model, w, tree, h);
+    if (s->dofs[d] == model->tree_dofs[model->tree_dof_start[tree]]) {
+      add_coasting_derivative(solved, tree);
     }
   }
 }

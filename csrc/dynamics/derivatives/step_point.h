@@ -5,6 +5,7 @@
 
 #include "dynamics/problem/problem.h"
 #include "mechanics/actuator.h"
+#include "mechanics/coasting.h"
 #include "mechanics/motion.h"
 
 typedef struct step_point {
@@ -78,6 +79,8 @@ void ball_part_compute(ball_part *out, const problem *p, const ball_limit *limit
 
 /* 1 if a DOF belongs to a tree that coasts in this step. */
 int dof_coasts(const solved_step *s, int dof);
+/* 1 if a tree coasts in this step, with its motion and derivatives. */
+int coasting_part(coasting *c, coasting_derivative *d, const solved_step *s, int tree);
 /* change (nv) of the coasting velocities (problem.h) along the tangents; NULL: zero. */
 void coasting_push(double *change, const solved_step *s,
                    const double *const tangent[QD_ARGUMENT_COUNT]);

@@ -37,8 +37,7 @@ int problem_is_shallow(const qd_model *model, const qd_contact *contact) {
   return contact->dist < 0.0 && contact->dist > -SHALLOW * contact_size(model, contact);
 }
 
-/* Relative motion under v at the contact. */
-static void motion_in_time(double out[MOTION_MAX], const problem *p, const qd_contact *contact) {
+void problem_contact_speed(double out[MOTION_MAX], const problem *p, const qd_contact *contact) {
   const screw *twist = p->velocity.body;
   screw relative;
   double velocity[3];
@@ -68,7 +67,7 @@ static double offset_in_time(problem *p, const qd_contact *contact, contact_bloc
   p->deep_count += !capped && contact->dist <= -SHALLOW * contact_size(p->model, contact);
   if (p->options->dynamic && restitution > 0.0) {
     double motion[MOTION_MAX];
-    motion_in_time(motion, p, contact);
+    problem_contact_speed(motion, p, contact);
     const double approach = p->options->h * motion[0];
     const double slowest = p->options->bounce_speed < 0.0
                                ? 2.0 * p->options->h * vec3_norm(p->model->parameters.gravity)
@@ -164,7 +163,7 @@ static void write_yield(problem *p, island *one, const qd_contact *contact,
   double moved[MOTION_MAX] = {0.0};
   memcpy(block->in_time, yield->in_time, sizeof block->in_time);
   if (block->in_time[0] != 0.0 || block->in_time[1] != 0.0) {
-    motion_in_time(moved, p, contact);
+    problem_contact_speed(moved, p, contact);
     ++p->timed_count;
   }
   for (int c = 0; c < MOTION_MAX; ++c) {

@@ -370,6 +370,8 @@ void problem_lay_out_program(problem *p, arena *a);
 /* Row i of a matrix of the island times a motion of DOFs. */
 double problem_row_along(const problem *p, const island *one, const tile_rows *rows, int i,
                          const double *way);
+/* contact_rows.c: relative motion under v at a contact, in its frame. */
+void problem_contact_speed(double out[MOTION_MAX], const problem *p, const qd_contact *contact);
 /* 1 if derivatives depend on a contact. A contact without force on a certified active set stays
  * without force, so its rows do not matter. */
 int problem_contact_counts(const problem *p, int index, int exact_active_set);

@@ -82,11 +82,9 @@ static void frame_motion_of(double motion[MOTION_MAX], const qd_contact *contact
 /* Relative velocity under v, zero if no offset depends on it. */
 static void speed_of(double speed[MOTION_MAX], const pullback *p, const contact_block *block,
                      const qd_contact *contact) {
-  relative_motion x;
   memset(speed, 0, MOTION_MAX * sizeof(double));
   if (block->in_time[0] != 0.0 || block->in_time[1] != 0.0) {
-    relative_motion_of(&x, &p->s->w->problem.velocity, contact);
-    frame_motion_of(speed, contact, &x);
+    problem_contact_speed(speed, &p->s->w->problem, contact);
   }
 }
 

@@ -139,11 +139,6 @@ static void pull_joints(const pullback *p) {
   pull_tendon_parameters(p);
 }
 
-static int masses_wanted(double *const of[QD_ARGUMENT_COUNT]) {
-  return of[QD_BY_BODY_MASS] != NULL || of[QD_BY_BODY_COM] != NULL ||
-         of[QD_BY_BODY_INERTIA] != NULL;
-}
-
 static void masked_field(const pullback *p, twist_field *out, const double *mask) {
   for (int j = 0; j < p->s->model->nv; ++j) {
     p->d->masked[j] = mask[j] * p->d->z[j];
@@ -225,9 +220,10 @@ void pullback_add(const solved_step *s, const double *mu, const double *nu, int 
     gradient[QD_BY_Q] = d->by_q; /* both come from the same sweep */
     memset(d->by_q, 0, (size_t)s->model->nv * sizeof *d->by_q);
   }
+  const linear_form all = {.gradient = gradient};
   const int bodies_move = gradient[QD_BY_Q] != NULL || gradient[QD_BY_V] != NULL ||
                           gradient[QD_BY_H] != NULL ||
-                          (s->options->dynamic && masses_wanted(gradient));
+                          (s->options->dynamic && form_knows_masses(&all));
   const pullback p = {s, d, point, mu, nu, stride, gradient, bodies_move};
   need_geometry(&p);
   begin_bodies(&p);
