@@ -51,7 +51,7 @@ PYTHON_FLOORS: list[set[str]] = [
     {"formats"},
     {"commands"},
     {"parameters"},
-    {"model_checks"},
+    {"model_checks", "tangents"},
     {"model"},
     {"overlaps"},
     {"loading"},

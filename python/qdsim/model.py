@@ -16,8 +16,7 @@ from qdsim.arguments import reals
 from qdsim.array_type import Array
 from qdsim.commands import ActuatorLaws
 from qdsim.description import Description
-from qdsim.description.arrays import model_arrays, rotation_matrix
-from qdsim.description.checks import QUATERNION_TOLERANCE
+from qdsim.description.arrays import model_arrays
 from qdsim.description.elements import JOINT_NQ, JOINT_NV
 from qdsim.description.references import unknown_name
 from qdsim.model_checks import (
@@ -29,6 +28,7 @@ from qdsim.model_checks import (
 )
 from qdsim.parameters import Parameters, frozen, with_parameters
 from qdsim.pressure.geometries import field_arrays
+from qdsim.tangents import turned
 
 IntArray = npt.NDArray[np.int64]
 
@@ -493,7 +493,8 @@ class Model(_core.Model):
         uses world axes (free) or the axes before the joint (ball). With R the rotation of the
         quaternion in q, MuJoCo's vector is R' times that of this package.
         """
-        return self._turn(q, v, "v", to_body=True)
+        arrays = finite_rows("q", q, self.nq), finite_rows("v", v, self.nv)
+        return turned(self, *arrays, "v", to_mujoco=True)
 
     def from_mujoco_qvel(self, q: npt.ArrayLike, qvel: npt.ArrayLike) -> Array:
         """Convert a displacement ``(..., nv)`` to the coordinates of this package: the inverse of
@@ -503,26 +504,8 @@ class Model(_core.Model):
             q: ``(..., nq)``.
             qvel: ``(..., nv)`` in MuJoCo's coordinates.
         """
-        return self._turn(q, qvel, "qvel", to_body=False)
-
-    def _turn(self, q: npt.ArrayLike, v: npt.ArrayLike, name: str, to_body: bool) -> Array:
-        configuration = finite_rows("q", q, self.nq)
-        vector = finite_rows(name, v, self.nv)
-        shape = np.broadcast_shapes(configuration.shape[:-1], vector.shape[:-1])
-        result = np.array(np.broadcast_to(vector, (*shape, self.nv)))
-        for joint in self.description.joints:
-            if joint.scalar:
-                continue
-            at_q, at_v = self._slices_q[joint.name].stop, self._slices_v[joint.name].stop
-            quat = configuration[..., at_q - 4 : at_q]
-            length = np.linalg.norm(quat, axis=-1, keepdims=True)
-            if np.any(np.abs(length - 1.0) > QUATERNION_TOLERANCE):
-                raise ValueError(f"q: the quaternion of joint {joint.name!r} is not of unit length")
-            rotation = rotation_matrix(quat / length)
-            pattern = "...ij,...i->...j" if to_body else "...ij,...j->...i"
-            part = slice(at_v - 3, at_v)
-            result[..., part] = np.einsum(pattern, rotation, result[..., part])
-        return result
+        arrays = finite_rows("q", q, self.nq), finite_rows("qvel", qvel, self.nv)
+        return turned(self, *arrays, "qvel", to_mujoco=False)
 
     # ------------------------------------------------------------ variants, copies, text
 

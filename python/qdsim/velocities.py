@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from qdsim.arguments import finite, instance, reals
 from qdsim.array_type import Array
-from qdsim.description.arrays import rotation_matrix
 from qdsim.model import Model
+from qdsim.tangents import rotations, turned
 
 __all__ = ["from_mujoco_velocity", "mujoco_velocity_jacobians", "to_mujoco_velocity"]
 
@@ -34,7 +34,7 @@ def to_mujoco_velocity(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Arra
     Raises:
         TypeError, ValueError: if an argument is invalid; the message names it.
     """
-    return _turned(model, q, v, "v", to_mujoco=True)
+    return turned(model, *_checked(model, q, v, "v"), "v", to_mujoco=True)
 
 
 def from_mujoco_velocity(model: Model, q: npt.ArrayLike, qvel: npt.ArrayLike) -> Array:
@@ -51,7 +51,7 @@ def from_mujoco_velocity(model: Model, q: npt.ArrayLike, qvel: npt.ArrayLike) ->
     Raises:
         TypeError, ValueError: if an argument is invalid; the message names it.
     """
-    return _turned(model, q, qvel, "qvel", to_mujoco=False)
+    return turned(model, *_checked(model, q, qvel, "qvel"), "qvel", to_mujoco=False)
 
 
 def mujoco_velocity_jacobians(
@@ -77,31 +77,12 @@ def mujoco_velocity_jacobians(
     if v.ndim != 1 or q.ndim != 1:
         raise ValueError(f"v: expected one velocity of shape ({model.nv},), got shape {v.shape}")
     by_q, by_v = np.zeros((model.nv, model.nv)), np.eye(model.nv)
-    for at_q, at_v in _rotations(model):
-        rotation = _rotation(q[at_q : at_q + 4])
-        x, y, z = v[at_v : at_v + 3]
+    for rotation, part in rotations(model, q):
+        x, y, z = v[part]
         cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-        part = slice(at_v, at_v + 3)
         by_q[part, part] = rotation.T @ cross
         by_v[part, part] = rotation.T
     return by_q, by_v
-
-
-def _turned(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, name: str, to_mujoco: bool) -> Array:
-    q, v = _checked(model, q, v, name)
-    try:
-        lead = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
-    except ValueError:
-        raise ValueError(
-            f"{name}: shape {v.shape} does not broadcast with q of shape {q.shape}"
-        ) from None
-    out = np.array(np.broadcast_to(v, (*lead, model.nv)))
-    for at_q, at_v in _rotations(model):
-        rotation = _rotation(q[..., at_q : at_q + 4])
-        if to_mujoco:
-            rotation = np.swapaxes(rotation, -1, -2)
-        out[..., at_v : at_v + 3] = np.einsum("...ij,...j", rotation, out[..., at_v : at_v + 3])
-    return out
 
 
 def _checked(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, name: str) -> tuple[Array, Array]:
@@ -113,22 +94,3 @@ def _checked(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, name: str) -> tup
             raise ValueError(f"{text}: expected shape (..., {size}), got {array.shape}")
         found.append(finite(text, array))
     return found[0], found[1]
-
-
-def _rotations(model: Model) -> list[tuple[int, int]]:
-    """Return the indices of quaternions in q, and of the corresponding rotations in v."""
-    found = []
-    for joint in model.description.joints:
-        if not joint.scalar:
-            first_q, first_v = model.slice_q(joint.name).start, model.slice_v(joint.name).start
-            shift = 3 if joint.type == "free" else 0
-            found.append((first_q + shift, first_v + shift))
-    return found
-
-
-def _rotation(quat: Array) -> Array:
-    """Return the rotation matrices (..., 3, 3) of quaternions w x y z of any length."""
-    length = np.linalg.norm(quat, axis=-1, keepdims=True)
-    if not np.all(np.abs(length - 1.0) <= 1e-3):
-        raise ValueError("q: expected quaternions of unit length")
-    return rotation_matrix(quat / length)

@@ -115,7 +115,7 @@ def test_velocities_of_mujoco_and_back():
     np.testing.assert_allclose(many, [qvel, by_v @ t], atol=1e-13)
     with pytest.raises(ValueError, match="qvel: expected shape"):
         qdsim.from_mujoco_velocity(model, q, v[:3])
-    with pytest.raises(ValueError, match="q: expected quaternions"):
+    with pytest.raises(ValueError, match="q: the quaternion"):
         qdsim.to_mujoco_velocity(model, 0.0 * q, v)
 
 
