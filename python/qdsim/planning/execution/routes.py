@@ -14,7 +14,6 @@ from qdsim.planning.execution.controllers import WORTH, Controllers
 from qdsim.planning.execution.execution import Execution
 from qdsim.planning.execution.executor_options import ExecutorOptions
 from qdsim.planning.execution.loops.loop import Commands
-from qdsim.planning.execution.loops.pursuit import NEARER
 from qdsim.planning.execution.loops.track import Track
 from qdsim.planning.execution.strokes import FORESEEN, GaitOptions, Stroke, StrokePlanner
 from qdsim.planning.grasps.samplers.touching import TRIES
@@ -26,7 +25,7 @@ from qdsim.planning.task.oddities import depth_in_walls
 from qdsim.planning.task.robot import TOUCHING
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
-from qdsim.planning.tracking.arrival import LEFT
+from qdsim.planning.tracking.arrival import LEFT, NEARER
 
 __all__ = ["Edge", "Planner", "Routes", "nearer"]
 

@@ -13,14 +13,12 @@ from qdsim.planning.plans.segment import Segment
 from qdsim.planning.roadmap.legs import Leg, Legs
 from qdsim.planning.roadmap.poses import away, parked, resting
 from qdsim.planning.roadmap.roadmap_options import RoadmapOptions
-from qdsim.planning.task.task import Task
+from qdsim.planning.task.task import DRAWS, Task
 
 __all__ = ["ROWS", "Edges", "connected", "find_edges", "tried_again"]
 
 ROWS = ("source", "target", "tries", "arrived", "radius")
 """Arrays with one number per edge."""
-_DRAWS = 5
-"""Largest number of draws for one disturbed start that is at rest."""
 
 
 class Edges:
@@ -182,7 +180,7 @@ def _disturbed(task: Task, q: Array, way: float, rng: np.random.Generator) -> Ar
 
     None if the object does not come to rest, or the robot has no free pose, in any of several draws.
     """
-    for _ in range(_DRAWS):
+    for _ in range(DRAWS):
         there = resting(task, task.with_object(q, _drawn(task, way, rng)))
         start = None if there is None else parked(task, there, rng)
         if start is not None:

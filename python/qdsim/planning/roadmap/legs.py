@@ -12,27 +12,24 @@ from qdsim._core import SolverError
 from qdsim.array_type import Array
 from qdsim.batches.rollouts import checked_rollout
 from qdsim.planning.execution.strokes import FORESEEN
+from qdsim.planning.grasps.grip import LANDING
 from qdsim.planning.grasps.resting import is_stable
 from qdsim.planning.grasps.samplers.kept import with_kept
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.roadmap.poses import away
 from qdsim.planning.roadmap.roadmap_options import RoadmapOptions
-from qdsim.planning.roadmap.turns import by_turns, turn
-from qdsim.planning.search.rrt import SETTLING_STEPS, rrt
+from qdsim.planning.roadmap.turns import by_turns, periods_to_leave, turn
+from qdsim.planning.search.rrt import rrt
 from qdsim.planning.task.bounds import beyond_limits
 from qdsim.planning.task.drives import robot_q
 from qdsim.planning.task.goal_region import GoalRegion
-from qdsim.planning.task.robot import CONTACT_TOLERANCE, penetration
+from qdsim.planning.task.robot import CONTACT_TOLERANCE, SETTLING_STEPS, penetration
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.arrival import LEFT
 from qdsim.step import step
 
 __all__ = ["Leg", "Legs", "Recorded", "joined", "still"]
-
-
-_RECOVERY, _OUT = 0.02, 40
-"""Speed with which fingers move out of an object that they penetrate, m/s, and largest number of steps for this."""
 
 
 class Leg(NamedTuple):
@@ -244,8 +241,8 @@ class Legs:
         here = np.array(q)
         here[self._robot] = grasp[self._robot]
         command = task.hold(here)
-        held = task.options.replace(held=tuple(task.space.joints), recovery_speed=_RECOVERY)
-        for _ in range(_OUT):
+        held = task.options.replace(held=tuple(task.space.joints), recovery_speed=LANDING)
+        for _ in range(periods_to_leave(task)):
             if penetration(task.model, here) <= CONTACT_TOLERANCE:
                 return None if beyond_limits(task.model, here).any() else here
             try:

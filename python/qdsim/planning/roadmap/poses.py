@@ -7,17 +7,13 @@ import numpy as np
 from qdsim.array_type import Array
 from qdsim.planning.grasps.placing import placed
 from qdsim.planning.grasps.resting import is_stable, landing
+from qdsim.planning.grasps.samplers.touching import CHOICES
 from qdsim.planning.task.drives import robot_q
 from qdsim.planning.task.goal_set import Target, way_to
 from qdsim.planning.task.robot import CONTACT_TOLERANCE, penetration
-from qdsim.planning.task.task import Task
+from qdsim.planning.task.task import DRAWS, Task
 
 __all__ = ["away", "distances", "draw_poses", "nearest", "parked", "resting", "spread_out"]
-
-_CANDIDATES = 4
-"""Number of poses that are drawn for each one that is kept."""
-_TRIES = 20
-"""Largest number of draws for one stable pose."""
 
 
 def distances(task: Task, poses: Array, target: Target) -> Array:
@@ -67,7 +63,7 @@ def parked(task: Task, q: Array, rng: np.random.Generator) -> Array | None:
 
 def draw_pose(task: Task, rng: np.random.Generator) -> Array | None:
     """Draw a resting pose from the task's box with the robot parked ``(nq,)``; None if none was found."""
-    for _ in range(_TRIES):
+    for _ in range(DRAWS):
         share = rng.random(task.space.size)
         drawn = task.with_object(task.start, task.lower + share * (task.upper - task.lower))
         rests = resting(task, drawn)
@@ -90,7 +86,7 @@ def spread_out(task: Task, count: int, rng: np.random.Generator) -> Array:
     Each is the candidate that is farthest from the poses before it (Gonzalez 1985, "Clustering to
     minimize the maximum intercluster distance").
     """
-    drawn = draw_poses(task, _CANDIDATES * count, rng)
+    drawn = draw_poses(task, CHOICES * count, rng)
     if is_stable(task.model, task.start, task.object, task.options):
         drawn = np.vstack((task.start, drawn))
     if len(drawn) == 0:

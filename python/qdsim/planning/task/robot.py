@@ -30,6 +30,7 @@ from qdsim.planning.task.space import ObjectSpace
 __all__ = [
     "CONTACT_TOLERANCE",
     "GRAVITY",
+    "SETTLING_STEPS",
     "TOUCHING",
     "bounding_radii",
     "check_springs",
@@ -60,6 +61,10 @@ __all__ = [
 
 CONTACT_TOLERANCE = SAME
 """Accepted penetration where a grasp changes or the robot waits, m: the accuracy of a step's certificate."""
+
+SETTLING_STEPS = 5
+"""Number of steps within which a penetration has to vanish. Each step leaves about the square of the penetration before
+it, divided by a radius."""
 
 TOUCHING = 1e-3
 """Gaps and penetrations (of soft contacts) up to this count as touching, m."""

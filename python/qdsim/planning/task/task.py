@@ -23,10 +23,10 @@ from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.space import ObjectSpace
 from qdsim.step import Options
 
-__all__ = ["Task"]
+__all__ = ["DRAWS", "Task"]
 
-_DRAWS = 10
-"""Number of samples that are drawn until the commands within the bounds can hold one."""
+DRAWS = 10
+"""Largest number of draws until one can be used: a sample that commands can hold, a pose that is stable."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -242,7 +242,7 @@ class Task:
         """
         if self.sampler is None:
             raise ValueError("task: it has no sampler of grasps")
-        for _ in range(_DRAWS):
+        for _ in range(DRAWS):
             sample = self.sampler(self.grasping_model, np.array(q), rng)
             if sample is None:
                 return None

@@ -13,6 +13,8 @@ WITHIN, LEFT = 0.2, 0.5
 """Shares of the tolerances. An object within the first share counts as arrived. It may move up to
 the second share before it counts as gone. With a larger first share, the object would be held
 farther from its goal than the controller could bring it."""
+NEARER = 0.05
+"""Smallest approach that counts as progress, in tolerances."""
 PERIODS = 3
 """Number of successive measurements within the first share, so that an object that passes through
 does not count."""

@@ -16,10 +16,9 @@ from qdsim.planning.grasps.placing import placed
 from qdsim.planning.grasps.resting import STILL_POSITION
 from qdsim.planning.plans.plan import Plan, model_of
 from qdsim.planning.plans.segment import Segment
-from qdsim.planning.search.rrt import SETTLING_STEPS
 from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.refine_options import RefineOptions
-from qdsim.planning.task.robot import penetration
+from qdsim.planning.task.robot import SETTLING_STEPS, penetration
 from qdsim.planning.task.space import ObjectSpace
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.impc import impc

@@ -11,16 +11,14 @@ from qdsim.array_type import Array
 from qdsim.planning.execution.loops.loop import FAULTS, LOOK, Commands, Outcome, Record, World
 from qdsim.planning.execution.loops.steering import Steering
 from qdsim.planning.execution.loops.track import Track
-from qdsim.planning.tracking.arrival import LEFT, PERIODS, Arrival
+from qdsim.planning.grasps.samplers.carrying import TILT
+from qdsim.planning.tracking.arrival import LEFT, NEARER, PERIODS, Arrival
 
 __all__ = ["along", "pursue"]
 
 ASTRAY = 10.0
-"""Largest distance of the object from its planned pose, in tolerances; a moving object lags."""
-TIPS = 0.2
-"""Largest angle, rad, by which an object may tip beyond its plan: twice that of a search. Released, it falls back."""
-NEARER = 0.05
-"""Smallest approach that counts as progress, in tolerances."""
+"""Largest distance of the object from its planned pose, in tolerances; a moving object lags, by more than a
+tenth of this (test_executor.py)."""
 
 
 def pursue(
@@ -62,7 +60,7 @@ def pursue(
         went = track.advance(q, period, steering.waits)
         if ended := progress.ended(q, period, went):
             return ended
-        if track.schedule is not None and _tipped(world, q, track.pose(track.phase)) > TIPS:
+        if track.schedule is not None and _tipped(world, q, track.pose(track.phase)) > TILT:
             return "off its way: the object tips"
         u_next, fault = steering.command(q, world.v, u)
         if not np.isfinite(u_next).all():

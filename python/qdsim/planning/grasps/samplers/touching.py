@@ -30,7 +30,8 @@ __all__ = [
 ]
 
 CHOICES = 4
-"""Number of nearest pairs among which a new contact is drawn; more distant pairs are rarely reached."""
+"""Number of candidates for one choice: of nearest pairs for a new contact, because more distant pairs are rarely
+reached, or of poses for a node."""
 TRIES = 3
 """Number of attempts for random operations that may fail, such as drawing a grasp or releasing an object."""
 RARELY = 0.1
