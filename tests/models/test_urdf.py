@@ -318,3 +318,11 @@ class TestUrdf:
         bomb = '<!DOCTYPE r [<!ENTITY a "aaaa">]>' + ARM.replace('<?xml version="1.0"?>', "")
         with pytest.raises(ValueError, match="document type"):
             load_description(bomb, stiffness=1)
+
+    @pytest.mark.parametrize(
+        ("depth", "words"), [(600, "MuJoCo cannot compile"), (5000, "too deep")]
+    )
+    def test_nested_elements_are_refused(self, depth: int, words: str) -> None:
+        nest = "<z>" * depth + "</z>" * depth
+        with pytest.raises(ValueError, match=f"^source: .*{words}"):
+            load_description(ARM.replace("</robot>", f"{nest}</robot>"), stiffness=1)

@@ -23,25 +23,27 @@ from qdsim.envs.options import EnvOptions
 from qdsim.envs.rules import Rules, checked
 from qdsim.planning.execution.plant import STILL, Plant, second_order
 from qdsim.planning.motion.motion import MotionError, connect
+from qdsim.planning.plans.trials import SETTLE
 from qdsim.planning.task.drives import robot_q
 from qdsim.planning.task.motion_options import MotionOptions
 from qdsim.planning.task.task import Task
 from qdsim.planning.task.transfer_options import TransferOptions
+from qdsim.planning.tracking.arrival import NEARER
 
 if TYPE_CHECKING:
     import mujoco
 
 __all__ = ["Deployed", "deploy"]
 
-_LASTS, _REST = 0.6, 0.2
-"""Least duration of a push, and of the rest after it, s; after faster pushes the object slides on."""
+_LASTS = 0.6
+"""Least duration of a push, s; after faster pushes the object slides on."""
 _ARRIVES = 4.0
 """Time for which the robot waits at a grasp, as a multiple of the largest lag of a joint."""
-_LITTLE, _NOTHING = 0.2, 0.01
-"""A push counts as without effect if the object moved by less than the first share of its displacement
-in the model, or by less than the second share of the position tolerance."""
+_LITTLE = 0.2
+"""A push counts as without effect if the object moved by less than this share of its displacement in
+the model, or by less than counts as progress."""
 _PATIENCE = 4.0
-"""Additional time for which the command of a push may continue, s."""
+"""Additional time for which the command of a push may continue, s; pushes end too early with a tenth (test_teaching.py)."""
 _WAY = MotionOptions(clearance=5e-3, speed=1.0, penetration=5e-3, time_limit=2.0)
 """Options of motions between grasps."""
 _LATE = 12
@@ -219,7 +221,7 @@ def _run(
             break
         wanted, done = (_went(task, moved.placed[0], q) for q in (moved.q[0], plant.q))
         # Without effect: the object sticks to its support, fingers slip, or the push fails in the model, too.
-        if done > max(_LITTLE * wanted, _NOTHING * task.position_tolerance):
+        if done > max(_LITTLE * wanted, NEARER * task.position_tolerance):
             idle = 0
     return False, rules.horizon, float(shift[0]), float(turn[0])
 
@@ -299,7 +301,7 @@ class _Robot:
             plant.advance(begin + (tick + 1) * self.dt * rate * along)
             if along @ (held(plant.q[None])[0] - begin) >= length:
                 break
-        self._follow(np.repeat(held(plant.q[None]), round(_REST / self.dt), axis=0))
+        self._follow(np.repeat(held(plant.q[None]), round(SETTLE / self.dt), axis=0))
 
 
 def _normalized(task: Task, q: Array) -> Array:

@@ -18,8 +18,6 @@ import numpy as np
 from qdsim.formats.mesh_files import STL_FACES_MOST, as_obj, as_stl, mujoco_reads, read_triangles
 from qdsim.formats.urdf_checks import check_structure
 
-_DEPTH_LIMIT = 100
-
 
 @dataclass
 class PreparedUrdf:
@@ -57,8 +55,6 @@ def prepare_urdf(
         visuals: whether visual elements are kept (unless the file discards them).
     """
     root = _parse(text, label)
-    if _depth(root) > _DEPTH_LIMIT:
-        raise ValueError(f"source: {label} is nested more than {_DEPTH_LIMIT} deep")
     ignored = check_structure(root, label)
     compiler = _compiler(root)
     compiler.attrib.setdefault("fusestatic", "false")
@@ -88,7 +84,10 @@ def prepare_urdf(
             prepared.ignored.append(f"joint '{joint.get('name', '?')}': safety_controller")
     if root.find("transmission") is not None:
         prepared.ignored.append("transmission elements (load's stiffness= says what is actuated)")
-    prepared.text = ElementTree.tostring(root, encoding="unicode")
+    try:
+        prepared.text = ElementTree.tostring(root, encoding="unicode")
+    except RecursionError:  # MuJoCo refuses more than 500 levels
+        raise ValueError(f"source: {label} is nested too deep") from None
     return prepared
 
 
@@ -169,13 +168,6 @@ def _declare_prefixes(text: str) -> str:
     missing = [prefix for prefix in sorted(used) if f"xmlns:{prefix}" not in text]
     declared = "".join(f' xmlns:{prefix}="urn:{prefix}"' for prefix in missing)
     return text[: begin.end()] + declared + text[begin.end() :]
-
-
-def _depth(root: ElementTree.Element) -> int:
-    depth, level = 0, [root]
-    while level:
-        depth, level = depth + 1, [child for element in level for child in element]
-    return depth
 
 
 def _compiler(root: ElementTree.Element) -> ElementTree.Element:

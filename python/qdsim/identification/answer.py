@@ -24,7 +24,8 @@ from qdsim.step import Options
 __all__ = ["Identified", "identify"]
 
 _CORRELATED = 0.3
-"""Residuals with a larger correlation from one step to the next are not independent noise."""
+"""Residuals with a larger correlation from one step to the next are not independent noise; without the limit, what
+a model cannot do counts as noise (test_identification.py)."""
 _SURE = 5.0
 """The correlation must also exceed this many standard deviations of that of independent noise."""
 

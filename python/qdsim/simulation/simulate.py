@@ -29,7 +29,8 @@ __all__ = ["simulate"]
 Law = Callable[[float, Array, Array], Any]
 """A function of time, q and v."""
 
-_MOST_FAILURES = 10  # successive failed steps, each half as long as the previous one
+_MOST_FAILURES = 10
+"""Successive failed steps, each half as long as the previous one; with 30, test_simulate.py takes minutes."""
 _UNITS = 1000  # length of the progress bar
 
 

@@ -28,11 +28,8 @@ _WEIGHTS = 5.0
 """A drag pulls with at most this many weights of the object, if the way to its target is at least as long as the margin
 of contacts; shorter ways pull in proportion to their length."""
 
-_SHARE = 0.5
-"""Largest share of the way to its target that a point moves in one step; light objects would overshoot otherwise."""
-
 _HALVINGS = 10
-"""Number of halvings of the force in the search for that share; the last force is 5 / 2^10 weights of the object."""
+"""Number of halvings of the force in the search for half of the way; the last force is 5 / 2^10 weights of the object."""
 
 _REACH = 1.0
 """Range of a slider to both sides of the command, if neither actuator nor joint has limits."""
@@ -114,8 +111,9 @@ class Live:
         """Compute the step in which a spring pulls the held point towards its target.
 
         The force acts from where the point would move without it. It is the largest force, found by
-        halvings, with which the point neither overshoots its target nor moves aside where fingers
-        turn it away; the motion of the point grows with the force.
+        halvings, with which the point neither goes more than half of the way to its target (light
+        objects would overshoot) nor moves aside where fingers turn it away; the motion of the point
+        grows with the force.
         """
         model, body = self._model, self._model.description.bodies[pull.body]
         at, middle = self._place(q, pull), self._place(q, pull, body.com)
@@ -128,7 +126,7 @@ class Live:
 
         best, drift = stepped(np.zeros(3))
         left = pull.target - at - drift
-        way = left - (1.0 - _SHARE) * (pull.target - at)
+        way = left - 0.5 * (pull.target - at)
         reach, far = float(np.linalg.norm(way)), float(np.linalg.norm(left))
         most = _WEIGHTS * GRAVITY * max(body.mass, 1e-6) / max(reach, DEFAULT_MARGIN) * way
         low, high, share = 0.0, 1.0, 1.0

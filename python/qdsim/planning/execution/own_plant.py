@@ -20,7 +20,8 @@ from qdsim.planning.task.transfer_options import TransferOptions
 __all__ = ["OwnPlant", "judging_options"]
 
 TRIES = 3
-"""Largest number of steps in which the friction of the support adapts to the contact forces of the same time step."""
+"""Largest number of steps in which the friction of the support adapts to the contact forces of the same time step; with
+one, friction exceeds its limit (test_judge.py)."""
 SHARE = 0.02
 """Change of the contact forces, as a share of the friction limit, below which no further step is needed."""
 

@@ -20,7 +20,7 @@ from qdsim.array_type import Array
 from qdsim.planning.execution.loops.hand import LEAVING
 from qdsim.planning.grasps.carried import Carried, grip_of_steps, unloaded
 from qdsim.planning.grasps.grip import GripOptions
-from qdsim.planning.grasps.resting import is_stable, landing
+from qdsim.planning.grasps.resting import FALLS, is_stable, landing
 from qdsim.planning.grasps.samplers.touching import TRIES
 from qdsim.planning.motion.motion import MotionError, connect
 from qdsim.planning.plans.plan import Plan, plan_for
@@ -32,10 +32,9 @@ from qdsim.step import Options
 __all__ = ["FORESEEN", "GaitOptions", "Stroke", "StrokePlanner", "gait"]
 
 _PARTS = 4
-"""Resolution, as parts of a stroke, of the search for the longest part after which the fingers can leave."""
+"""Resolution, as parts of a stroke, of the search for the longest part after which the fingers can leave;
+one part finds none (test_executor_rules.py)."""
 
-_DOWN = 8
-"""Number of steps of the model after a stroke's motion."""
 FORESEEN = dataclasses.replace(LEAVING, time_limit=0.3)
 """Settings for testing whether motions between grasps exist, with a shorter time limit than that of the execution."""
 
@@ -269,7 +268,7 @@ class StrokePlanner:
         """Move the object to the goal if its rotation is nearly right, or else down to its support."""
         task = self.task
         at_goal = task.errors(carried.path[-1])[1] < 0.5 * task.rotation_tolerance
-        for _ in range(_DOWN):
+        for _ in range(FALLS):
             q = carried.path[-1]
             way = (
                 self.grip.towards(q, task.goals.nearest(q), carried.stride)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -16,10 +17,8 @@ from qdsim.step import Options, step
 __all__ = ["Carried", "carried", "grip_of_steps", "unloaded"]
 
 _CLOSING = 3
-"""Number of steps of the model before the motion, in which the fingers approach the object and press."""
-
-_MOST = 1000
-"""Largest number of steps of a motion to the goal."""
+"""Number of steps of the model before the motion, in which the fingers approach the object and press; with
+three times as many, they slip under the friction of a support (test_executor_rules.py)."""
 
 _GAINED = 0.3
 """Share of the requested motion that a step has to achieve; below it, fingers slip or the object is stuck."""
@@ -53,7 +52,7 @@ def carried(task: Task, grip: Grip, options: Options, grasp: Array) -> tuple[Arr
     motion.press(lean=False)
     if not motion.inputs:
         return None
-    motion.move(task.goals.nearest(grasp), False, _MOST)
+    motion.move(task.goals.nearest(grasp), False, math.inf)
     return np.array(motion.inputs), np.array(motion.path[1:])
 
 
@@ -120,7 +119,7 @@ class Carried:
             if not self.go(still, lean):
                 break
 
-    def move(self, aim: Array, lean: bool, most_steps: int) -> None:
+    def move(self, aim: Array, lean: bool, most_steps: float) -> None:
         """Move the object straight to its pose in ``aim`` ``(nq,)``, as far as the fingers can follow.
 
         A step is halved if straight motions of the fingers do not succeed, because an almost stretched finger bends by
@@ -129,7 +128,7 @@ class Carried:
         Args:
             aim: the pose.
             lean: as in :meth:`go`.
-            most_steps: largest number of steps of the path.
+            most_steps: largest number of steps of the path, which ends without a limit, too: each step comes nearer.
         """
         task, grip, path = self._task, self._grip, self.path
         room = max(0.8 * task.position_tolerance, task.space.errors(path[-1], aim)[0] + 1e-3)

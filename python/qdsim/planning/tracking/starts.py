@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["first_commands", "squeeze_direction"]
 
-RAMP = 0.5
-"""Share of the horizon over which the squeeze increases."""
-
 
 def first_commands(
     task: Task, options: ImpcOptions, start: Start, q: Array, rng: np.random.Generator
@@ -30,7 +27,7 @@ def first_commands(
     commands = np.tile(hold, (options.horizon, 1))
     if start == "squeeze" and options.squeeze > 0.0:
         t = np.arange(1, options.horizon + 1) / options.horizon
-        ramp = np.minimum(t / RAMP, 1.0)
+        ramp = np.minimum(2.0 * t, 1.0)  # over half of the horizon
         direction = squeeze_direction(task, q, options.kappas[0])
         commands += options.squeeze * ramp[:, None] * direction
     if start == "rrt":
