@@ -11,14 +11,12 @@ from qdsim.arguments import spread
 from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.grasps.resting import is_stable
+from qdsim.planning.grasps.samplers.carrying import TILT
 from qdsim.planning.task.drives import lengths
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
 
 __all__ = ["Bearable", "before"]
-
-_TILT = 0.1
-"""Largest angle by which a push may tip an object that is to stay upright, rad."""
 
 
 def before(out: NDArray[np.bool_], inputs: Array, trajectory: Array) -> tuple[Array, Array] | None:
@@ -58,7 +56,7 @@ class Bearable:
         out = np.zeros(len(inputs), dtype=bool)
         if self._up is not None:
             standing = np.array([_up(self._model, q, self._object) @ self._up for q in trajectory])
-            out |= standing < math.cos(_TILT)
+            out |= standing < math.cos(0.5 * TILT)
         if self._strength is not None:
             model, robot = self._model, lengths(self._model, trajectory)
             pull = model.parameters.actuator_stiffness * (inputs / model.actuator_gear - robot)
@@ -73,7 +71,7 @@ def _upright(task: Task) -> Array | None:
     if not np.any(model.parameters.gravity):
         return None
     start, goal = (_up(model, q, task.object) for q in ends)
-    if start @ goal < math.cos(_TILT):
+    if start @ goal < math.cos(0.5 * TILT):
         return None
     return start if all(is_stable(model, q, task.object, task.options) for q in ends) else None
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from qdsim.array_type import Array
 from qdsim.planning.grasps.resting import without_robot
-from qdsim.planning.grasps.samplers.touching import sides
+from qdsim.planning.grasps.samplers.touching import RARELY, sides
 from qdsim.planning.motion.motion import SHORTCUTS
 from qdsim.planning.search.tree import Tree
 from qdsim.planning.task.robot import TOUCHING
@@ -28,10 +28,6 @@ __all__ = ["Guide", "guide"]
 _GAPS = {0.2: 400, 0.1: 400, 0.05: 400, 0.0: 2000}
 """For each clearance of the path from obstacles, in lengths of the object, the largest number of branches of the tree.
 The largest clearance for which a path is found is used."""
-_LOOK, _REACH = 0.05, 0.3
-"""Distance between checked poses of a path, and the longest branch of a tree, both in lengths of the object."""
-_NEXT = 0.7
-"""Probability that a subgoal is the next pose that no node has reached; otherwise it is a random later pose."""
 
 
 class Guide:
@@ -54,10 +50,10 @@ class Guide:
         return 0
 
     def subgoal(self, tree: Tree, rng: np.random.Generator) -> Array:
-        """Return the next pose that no node of the current tree has reached, or a later one, ``(nq,)``."""
+        """Return the next pose that no node of the current tree has reached, or rarely a later one, ``(nq,)``."""
         last = len(self.poses) - 1
         following = min(self.reached(tree) + 1, last)
-        k = following if rng.random() < _NEXT else int(rng.integers(following, last + 1))
+        k = int(rng.integers(following, last + 1)) if rng.random() < RARELY else following
         return np.asarray(self.poses[k])
 
 
@@ -86,8 +82,10 @@ class _Space:
     def __init__(self, task: Task) -> None:
         self.task, self.model = task, without_robot(task.model)
         self.scale = task.space.scale(task.length)
-        self.look, self.longest = _LOOK * task.length, _REACH * task.length
-        self.ahead = 0.5 * task.length  # distance between the poses of a guide
+        self.look = (
+            sorted(_GAPS)[1] * task.length
+        )  # distance between checked poses: the smallest clearance
+        self.ahead = 0.5 * task.length  # longest branch, and distance between the poses of a guide
         wider = 0.5 * (task.upper - task.lower)  # paths may leave the task's box
         self.lower, self.upper = (
             (task.lower - wider) * self.scale,
@@ -166,7 +164,7 @@ def _extend(space: _Space, tree: list[tuple[Array, int]], to: Array, gap: float)
     nearest = int(np.linalg.norm(ends - to, axis=1).argmin())
     a = ends[nearest]
     length = float(np.linalg.norm(to - a))
-    b = to if length <= space.longest else a + (space.longest / length) * (to - a)
+    b = to if length <= space.ahead else a + (space.ahead / length) * (to - a)
     if not space.free(a, b, gap):
         return None
     tree.append((b, nearest))

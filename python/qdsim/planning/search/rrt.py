@@ -19,7 +19,7 @@ from qdsim.batches.rollouts import checked_rollout
 from qdsim.planning.grasps.equilibrium import EquilibriumError, holding_command
 from qdsim.planning.grasps.resting import is_stable, landing
 from qdsim.planning.grasps.samplers.carrying import hangs
-from qdsim.planning.grasps.samplers.touching import TRIES
+from qdsim.planning.grasps.samplers.touching import RARELY, TRIES
 from qdsim.planning.motion.motion import MotionError, connect
 from qdsim.planning.plans.trials import Trials
 from qdsim.planning.search.bearable import Bearable, before
@@ -34,7 +34,7 @@ from qdsim.planning.search.ways import around, following
 from qdsim.planning.task.bounds import beyond_limits
 from qdsim.planning.task.goal_set import Target, way_to
 from qdsim.planning.task.least_squares import least_squares_in_box, room
-from qdsim.planning.task.robot import CONTACT_TOLERANCE, penetration
+from qdsim.planning.task.robot import CONTACT_TOLERANCE, SETTLING_STEPS, penetration
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
 from qdsim.progress import away, progress_bar
@@ -48,9 +48,6 @@ _DRAWS = 8
 """Number of random inputs that are tried if a push makes no progress (a single pusher needs some, several fingers do
 without), and of contact samples that are tried for a new grasp."""
 
-_PUSHES = 0.25
-"""Probability that a grasp for pushing is drawn although the object has to be carried."""
-
 _LIFTS = 0.3
 """Probability that an iteration takes a new grasp below a goal in the air, and lifts the object."""
 
@@ -59,10 +56,6 @@ _TOUCH = 0.05
 
 _LOOKS = 40
 """Number of nodes that are searched for one at which the object rests."""
-
-SETTLING_STEPS = 5
-"""Number of steps within which a penetration has to vanish. Each step leaves about the square of the penetration before
-it, divided by a radius."""
 
 
 def rrt(
@@ -559,7 +552,7 @@ class _Search:
         held = False
         for _ in range(_DRAWS):
             drawing = self.grasping
-            if self.pushing is not None and self.rng.random() < _PUSHES:
+            if self.pushing is not None and self.rng.random() < RARELY:
                 drawing = self.pushing
             sample = drawing.grasp(q, self.rng)
             if sample is None:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from qdsim.array_type import Array
+from qdsim.array_type import SAME, Array
 from qdsim.model import Model
 from qdsim.planning.grasps.samplers.touching import contacts_between, sides
 from qdsim.planning.task.drives import sharing
@@ -15,9 +15,6 @@ from qdsim.planning.task.least_squares import least_squares_in_box
 from qdsim.planning.task.space import ObjectSpace
 
 __all__ = ["around", "following"]
-
-_SLIDES = 1e-6
-"""Regularisation of the joints' motion, in squared levers, so that joints that move no contact stay."""
 
 
 def following(
@@ -64,7 +61,7 @@ def following(
         columns.append(by_drives(model, J[0]))
         points.append(J[1][:, space.v] @ motion)
     matrix = np.vstack(columns)
-    weight = _SLIDES * float(np.square(matrix).sum())
+    weight = SAME * float(np.square(matrix).sum())  # joints that move no contact stay
     return least_squares_in_box(matrix, np.concatenate(points), lower, upper, regularization=weight)
 
 
