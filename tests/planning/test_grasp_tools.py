@@ -9,6 +9,7 @@ import pytest
 import qdsim
 from qdsim import planning, systems
 from qdsim.planning.grasps.closing import close_grasp, close_grasps, meet
+from qdsim.planning.grasps.placing import placed
 from qdsim.planning.grasps.samplers.kept import KeptGrasps
 
 PINCH = """
@@ -278,3 +279,22 @@ def test_hands_closed_at_once_are_drawn_one_after_the_other():
         assert grasp is None or grasp.tobytes() == one.tobytes()
     assert rng.bit_generator.state == again.bit_generator.state
     assert waits
+
+
+@pytest.mark.parametrize("mu", [0.5, 1.0, 3.0])
+@pytest.mark.parametrize("sunk", [0.0, 4e-4])
+def test_a_finger_in_a_corner_of_floor_and_object_comes_out_along_the_object(mu, sunk):
+    """The ball touches the box and is 0.3 mm in the floor: the nearest free place is straight above."""
+    model = qdsim.load(f"""<mujoco><default><geom friction="{mu}"/></default><worldbody>
+<geom type="plane" size="1 1 .1"/>
+<body name="box" pos="0 0 .02"><freejoint/><geom type="box" size=".02 .02 .02" mass=".1"/></body>
+<body name="ball" pos=".05 0 .02"><joint name="x" type="slide" axis="1 0 0"/>
+<joint name="z" type="slide" axis="0 0 1"/><geom type="sphere" size=".01" mass=".1"/></body></worldbody>
+<actuator><position joint="x" kp="100"/><position joint="z" kp="100"/></actuator></mujoco>""")
+    q = np.array(model.default_q)
+    q[2], q[-2:] = 0.02 - sunk, (-0.02, -0.0103)
+    out, free = placed(model, "box", q, qdsim.Options())
+    assert free
+    moved = model.body_pose(out, "ball")[0] - model.body_pose(q, "ball")[0]
+    assert moved == pytest.approx([0.0, 0.0, 3e-4], abs=2e-6)
+    assert np.array_equal(out[:7], q[:7])

@@ -29,6 +29,8 @@ NEAR = 0.01
 def placed(model: Model, object_name: str, q: ArrayLike, options: Options) -> tuple[Array, bool]:
     """Move the robot out of what it penetrates; the object stays and the robot's springs yield.
 
+    The robot slides without friction: by the convex law of friction, it could not leave a corner of two
+    surfaces, because sliding along one of them separates from it and thus presses against the other.
     Only pairs in which a body of the robot takes part count: an object's penetration of its support
     stays as it is.
 
@@ -45,15 +47,18 @@ def placed(model: Model, object_name: str, q: ArrayLike, options: Options) -> tu
     """
     here, own = np.array(q, dtype=np.float64), robot_bodies(model)
     command = model.command_from(here)
+    if penetration(model, here, own) <= CONTACT_TOLERANCE:
+        return here, True
     held = options.replace(held=(object_name,), kappa=None)
+    smooth = model.with_parameters(pair_friction=0.0)
     for _ in range(STEPS):
-        if penetration(model, here, own) <= CONTACT_TOLERANCE:
-            return here, True
         try:
-            here = np.array(step(model, here, command, held).q_next)
+            here = np.array(step(smooth, here, command, held).q_next)
         except SolverError:
             return here, False
-    return here, penetration(model, here, own) <= CONTACT_TOLERANCE
+        if penetration(model, here, own) <= CONTACT_TOLERANCE:
+            return here, True
+    return here, False
 
 
 def shifted(model: Model, object_name: str, planned: ArrayLike, here: ArrayLike) -> Array:
