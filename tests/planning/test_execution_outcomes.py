@@ -252,3 +252,26 @@ def test_a_robot_goes_back_out_of_a_soft_contact() -> None:
     execution.drive(execution.let_go())
     assert penetration(model, execution.plant.q, fork) < 1e-3
     assert abs(execution.plant.q[0]) < 1e-3  # the box has stayed
+
+
+def test_a_grasp_without_room_at_the_measured_pose_is_not_begun() -> None:
+    """The box has come within 1 cm of a post; the ball of 4 cm, which was to push it from there, stays where it is."""
+    model = qdsim.load("""<mujoco><worldbody><geom type="plane" size="1 1 .1"/>
+<geom type="box" size=".015 .1 .1" pos="-.125 0 .1"/>
+<body name="box" pos=".1 0 .1"><freejoint/><geom type="box" size=".1 .1 .1" mass="1"/></body>
+<body name="ball" pos="0 0 .1"><joint name="x" type="slide" axis="1 0 0" range="-.5 .5"/>
+<geom type="sphere" size=".02" mass=".1"/></body></worldbody>
+<actuator><position joint="x" kp="100"/></actuator></mujoco>""")
+    start = np.array(model.default_q)
+    start[model.slice_q("x")] = -0.02
+    segment = planning.Segment(np.array([[0.01]]), np.array([start, start]), np.array([1]))
+    plan = planning.Plan("post", "box", qdsim.Options(), start, 0.01, 0.1, 1e-3, (segment,))
+    world = planning.TransferOptions(timestep=1e-3)
+    execution = Execution(plan, model, planning.second_order(model, "box", world), world)
+    execution.last_q = np.array(model.default_q)
+    execution.last_q[model.slice_q("x")] = -0.3
+    execution.last_q[0] = 0.0
+    commands = execution.go(segment)
+    with pytest.raises(StopIteration) as ended:
+        next(commands)
+    assert ended.value.value is None

@@ -246,18 +246,11 @@ class Execution:
 
     def start(self, segment: Segment) -> Array:
         """Return the start of a segment: the planned one, or the present pose of the object with the robot
-        in a grasp of it."""
-        start = np.array(segment.start)
+        in a grasp of it, or where it is if it has no place in that grasp."""
         if self.options.carry_on and self.last_q is not None:
-            here = np.array(self.last_q)
-            turned = self.goals.alike(here, start)
-            moved = shifted(self.model, self.plan.object, start, turned)
-            if np.abs(moved - start)[self.model.actuated_q].max(initial=0.0) < SHIFT:
-                start = moved
-            start[self.space.q] = here[self.space.q]
-            # If springs cannot move the robot out of the object, the object keeps its pose.
-            fitted, good = self._placed(start)
-            return fitted if good else here
+            fitted, good = self._fitted(segment)
+            return fitted if good else np.array(self.last_q)
+        start = np.array(segment.start)
         sizes = np.where(
             self.space.rotation, self.options.rotation_noise, self.options.position_noise
         )
@@ -266,6 +259,17 @@ class Execution:
             shift[self.space.v] = sizes * self.rng.standard_normal(len(sizes))
             start = self._placed(np.asarray(self.model.integrate(start, shift)))[0]
         return start
+
+    def _fitted(self, segment: Segment) -> tuple[Array, bool]:
+        """Return a segment's grasp at the present pose of the object ``(nq,)``, and whether the springs have moved the
+        robot out of everything there."""
+        assert self.last_q is not None
+        start, here = np.array(segment.start), self.last_q
+        moved = shifted(self.model, self.plan.object, start, self.goals.alike(here, start))
+        if np.abs(moved - start)[self.model.actuated_q].max(initial=0.0) < SHIFT:
+            start = moved
+        start[self.space.q] = here[self.space.q]
+        return self._placed(start)
 
     def _placed(self, q: Array) -> tuple[Array, bool]:
         return placed(self.model, self.plan.object, q, self.plan.options)
@@ -335,13 +339,14 @@ class Execution:
         """Move the robot from a released state to the grasp of a segment.
 
         Returns:
-            The configuration ``(nq,)`` of the grasp, or None if no motion is found.
+            The configuration ``(nq,)`` of the grasp, or None if the robot has no place in it or no motion is found.
 
         Raises:
             ImportError: The straight line is blocked, and OMPL is not installed.
         """
-        assert self.last_q is not None
-        start, hand = self.start(segment), self.told()
+        (start, free), hand = self._fitted(segment), self.told()
+        if not free:
+            return None
         if hand is not None:
             found = yield from hand.go(start, self.rng)
         else:
