@@ -9,28 +9,33 @@ the cube ends within 10 degrees and 20 mm of it. Times are CPU seconds of the pr
 soon as the cube's rotation is near enough, so the next one begins while the cube moves.
 
 Usage: python benchmarks/planning/bench_turns.py [--model 30] [--plant 30] [--trials 6] [--seed 0] [--consecutive 8]
+[--student build/learn/student]
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
+import sys
 import time
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 from consecutive import MOST, InModel, InMujoco, rotations, trial
 from numpy.typing import NDArray
 
 from qdsim import planning, systems
-from qdsim.planning import NotCoveredError, Roadmap, RoadmapOptions, TransferOptions
+from qdsim.planning import NotCoveredError, Roadmap, RoadmapOptions, Task, TransferOptions
 from qdsim.planning.execution.plant import Plant
 from qdsim.planning.execution.world import World
 from qdsim.planning.roadmap.coverage import wilson
 
 Array = NDArray[np.float64]
+Control = Callable[[World, Array], None]
 FIRST = 1000
 """Seed of the first trial of consecutive goals."""
 
@@ -60,18 +65,36 @@ def finer(made: Roadmap, tolerance: float) -> Roadmap:
     return Roadmap(task, made.options.replace(radius=radius), made.nodes, made.edges)
 
 
-def print_consecutive(
-    name: str, made: Roadmap, world: Callable[[], InModel | InMujoco], trials: int, tolerance: float
-) -> None:
-    """Print the goals that a roadmap reaches in a row."""
+def driven(made: Roadmap, tolerance: float) -> Control:
+    """A roadmap as a controller."""
     own = finer(made, tolerance)
 
     def control(world: World, goal: Array) -> None:
         with contextlib.suppress(NotCoveredError):
             own.drive(world, goal)
 
+    return control
+
+
+def learned(folder: Path, task: Task) -> Control:
+    """The networks of examples/student.py as a controller, at the beginning of a trial."""
+    sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+    from turning import Hand, Student  # an example, not a part of the package
+
+    return Student.load(folder, Hand(task)).control
+
+
+def print_consecutive(
+    name: str,
+    task: Task,
+    controller: Callable[[], Control],
+    world: Callable[[], InModel | InMujoco],
+    trials: int,
+    tolerance: float,
+) -> None:
+    """Print the goals that a controller reaches in a row; every trial gets one of its own."""
     begin = time.process_time()
-    runs = [trial(made.task, world(), control, tolerance, FIRST + k) for k in range(trials)]
+    runs = [trial(task, world(), controller(), tolerance, FIRST + k) for k in range(trials)]
     goals = [run.goals for run in runs]
     took = np.concatenate([run.seconds for run in runs])
     ends = ", ".join(f"{count} {end}" for end, count in Counter(run.end for run in runs).items())
@@ -90,6 +113,9 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=6)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--consecutive", type=int, default=0, help="number of trials")
+    parser.add_argument(
+        "--student", type=Path, help="folder of examples/student.py: its networks, too"
+    )
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     task = systems.load("allegro_cube").tasks["turn"]
@@ -133,15 +159,22 @@ def main() -> None:
             "s a goal | CPU s a goal |"
         )
         print("| --- | --- | --- | --- | --- | --- | --- | --- |")
-    for tolerance in (0.4, 0.1) if given.consecutive else ():
-        print_consecutive("model", made, lambda: InModel(task), given.consecutive, tolerance)
-        print_consecutive(
+    worlds: list[tuple[str, Roadmap, Callable[[], InModel | InMujoco]]] = [
+        ("model", made, lambda: InModel(task)),
+        (
             "MuJoCo",
             certified,
             lambda: InMujoco(task.model, task.space, mj, world, compensated=True),
-            given.consecutive,
-            tolerance,
-        )
+        ),
+    ]
+    for tolerance in (0.4, 0.1) if given.consecutive else ():
+        for name, own, place in worlds:
+            drive = functools.partial(driven, own, tolerance)
+            print_consecutive(name, task, drive, place, given.consecutive, tolerance)
+            if given.student is not None:
+                pilot = functools.partial(learned, given.student, task)
+                named = f"{name}, networks"
+                print_consecutive(named, task, pilot, place, given.consecutive, tolerance)
     print(f"\n{(__doc__ or '').split('Usage')[0].strip()}")
 
 

@@ -129,13 +129,17 @@ class Mpc:
             self._arrival.reset()
         self._rng = np.random.default_rng(self._seed)
 
-    def act(self, q: ArrayLike, reference: ArrayLike | None = None) -> Array:
+    def act(
+        self, q: ArrayLike, reference: ArrayLike | None = None, *, before: ArrayLike | None = None
+    ) -> Array:
         """Compute the command ``(nu,)`` for the next step, from the configuration ``q`` (nq).
 
         Args:
             q: measured configuration.
             reference: ``(T + 1, nq)`` reference of object and robot now and after every step of the
                 horizon; None: the task's goal.
+            before: ``(nu,)`` command of the previous period, if it was not the one that the last
+                call returned; changes of the command count from it.
 
         If a solver fails, the trajectory of the last call is continued, and :attr:`report` gives
         the reason.
@@ -148,15 +152,17 @@ class Mpc:
         model = self.task.model
         self._parts.cost.reference = self._check_reference(reference)
         now = np.asarray(model.normalize(vector("q", q, model.nq)))
+        if before is not None:
+            self._before = self._parts.bounded(vector("before", before, model.nu))
         if reference is None and self._arrival is not None and self._arrival.measure(now):
             return self._hold(now, begin)
-        u, before = self._warm_start(now)
+        u, last = self._warm_start(now)
         u = self._parts.bounded(u)
         path, fallback, radius, done = None, "", 0.0, 0
         try:
-            path = self._parts.roll_out(now, u, before)
+            path = self._parts.roll_out(now, u, last)
             for _ in range(self._iterations if self._calls else self._first):
-                better = self._improve(path, now, before)
+                better = self._improve(path, now, last)
                 done += 1
                 if better is None:
                     break
