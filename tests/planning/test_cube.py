@@ -50,7 +50,7 @@ def test_settings_follow_from_sizes() -> None:
     assert np.array(twice.cost.command)[0] == pytest.approx(moves[0], rel=0.05)  # type: ignore[union-attr]
     assert np.array(twice.cost.command)[1] == pytest.approx(moves[1] / 4.0)  # type: ignore[union-attr]
     assert planning.dexterous(free_cube(0.1, 0.03, 0.2)).reach[1] == pytest.approx(
-        30 * 0.1 * 9.81 / 300.0
+        10 * 0.1 * 9.81 / 300.0
     )
     for bad in (-1.0, np.nan, (1.0, 1.0, 1.0)):
         with pytest.raises(ValueError, match="force"):

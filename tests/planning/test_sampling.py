@@ -211,10 +211,10 @@ def test_a_model_that_fails_leaves_the_commands() -> None:
 
     task = rail()
     loop = SamplingMpc(task, SamplingOptions(samples=5), model=Broken())
-    given = np.full((10, 1), 0.05)
+    given = np.full((10, 1), 0.04)
     loop.reset(given)
     for _ in range(3):
-        np.testing.assert_array_equal(loop.act(task.start), [0.05])
+        np.testing.assert_array_equal(loop.act(task.start), [0.04])
         assert loop.report.failed == loop.report.samples and loop.report.fallback
     assert loop.prediction is None
 
@@ -237,7 +237,7 @@ def test_transfer_takes_it_as_a_function(simulator: str) -> None:
 
 
 def test_splines_pass_through_their_knots() -> None:
-    from qdsim.planning.tracking.sampling import _spline
+    from qdsim.planning.tracking.noise import _spline
 
     W = _spline(5, 10)
     np.testing.assert_allclose(W[1::2], np.eye(5), atol=1e-12)

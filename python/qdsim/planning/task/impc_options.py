@@ -63,6 +63,9 @@ class ImpcOptions:
             or after the step, which bounds the forces of the springs; in the units of the command,
             one number or one per actuator; None: no bound. Force limits of the model's actuators
             (``Actuator.force_range``) also apply.
+        stride: largest distance of a command from the robot's position before its step, for robots
+            that take commands relative to where they are; in the units of the command, one number
+            or one per actuator; None: no bound.
         start: first guess: ``"squeeze"`` (the holding command and a ramp into contact), ``"rrt"``
             (the path of a small tree towards the goal), ``"hold"`` (CQDC §V-B2), or a tuple of
             these (repetitions are useful, because trees are random): each is iterated ``trials``
@@ -88,6 +91,7 @@ class ImpcOptions:
     use_A: bool = True
     radii: tuple[float | tuple[float, ...], ...] = (0.2, 0.07, 0.02)
     reach: float | tuple[float, ...] | None = None
+    stride: float | tuple[float, ...] | None = None
     start: Start | tuple[Start, ...] = "squeeze"
     trials: int = 5
     squeeze: float = 0.05
@@ -110,7 +114,7 @@ class ImpcOptions:
             raise ValueError(f"kappa: expected a number or (first, last), got {self.kappa!r}")
         fields(self, number, "h", above=0, or_none=True)
         fields(self, number, "squeeze", least=0)
-        fields(self, numbers, "reach", per="actuator", above=0, or_none=True)
+        fields(self, numbers, "reach", "stride", per="actuator", above=0, or_none=True)
         fields(self, flag, "use_A", "limits")
         if self.cost is not None and not isinstance(self.cost, TrackingCost):
             raise TypeError(f"cost: expected a TrackingCost, got {type(self.cost).__name__}")

@@ -9,6 +9,7 @@ from qdsim.array_type import Array
 from qdsim.planning.task.cost import TrackingCost
 from qdsim.planning.task.drives import lengths, sharing, slopes
 from qdsim.planning.task.task import Task
+from qdsim.planning.tracking.fingertips import Fingertips
 
 __all__ = ["CostModel"]
 
@@ -22,6 +23,7 @@ class CostModel:
 
     Attributes:
         reference: ``(T + 1, nq)`` reference at every step, in place of the goal; None: the goal.
+        pull: weight of the fingertips' distances from the object, 1/m^2.
     """
 
     def __init__(self, task: Task, cost: TrackingCost) -> None:
@@ -34,6 +36,21 @@ class CostModel:
         self.command = spread("cost.command", cost.command, model.nu)
         self.final_object = spread("cost.final_object", cost.final_object, space.size)
         self.final_robot = spread("cost.final_robot", cost.final_robot, model.nu)
+        self.unit = space.scale(task.length) / task.length
+        self.touch = self.pull = cost.touch
+        self.tips = Fingertips(task) if cost.touch else None
+
+    def attend(self, q: Array) -> float:
+        """Set the pull on the fingertips for plans from configuration ``q`` (nq), and return the
+        object's distance from its goal, in lengths or radians.
+
+        It is full for an object that is a length or a radian away from its goal, and decreases in
+        proportion to the distance: at the goal it would move the object away.
+        """
+        e, _ = self.errors(q[None])
+        distance = float(np.linalg.norm(self.unit * e[0]))
+        self.pull = self.touch * min(1.0, distance)
+        return distance
 
     def errors(self, q: Array) -> tuple[Array, Array]:
         """Compute errors of the object (..., size) and of the robot's lengths (..., nu) in
@@ -71,6 +88,9 @@ class CostModel:
         total = final + (r[..., -1, :] ** 2) @ self.final_robot
         total = total + ((e[..., :-1, :] ** 2) @ self.object).sum(axis=-1)
         total = total + ((r[..., :-1, :] ** 2) @ self.robot).sum(axis=-1)
+        if self.tips is not None:
+            away = self.tips.offsets(q[..., 1:, :])
+            total = total + self.pull * (away**2).sum(axis=(-3, -2, -1))
         return total + ((moves**2) @ self.command).sum(axis=-1), final
 
     def expand(self, q: Array) -> tuple[Array, Array]:
@@ -100,6 +120,11 @@ class CostModel:
         else:
             Q[:, a, a] = 2.0 * robot_weight
             linear[:, a] = 2.0 * robot_weight * r
+        if self.tips is not None:
+            away = self.tips.offsets(q).reshape(T, 1, -1)
+            J = np.array([self.tips.slopes(here) for here in q]).reshape(T, -1, self.nv)
+            Q += 2.0 * self.pull * J.swapaxes(1, 2) @ J
+            linear += 2.0 * self.pull * (away @ J)[:, 0]
         return Q, linear
 
     @property

@@ -25,8 +25,13 @@ RADII = (0.18, 0.054, 0.018)
 PERIOD, HORIZON = 0.1, 10
 """Control period in s, and number of periods of the horizon. With a horizon of half a second,
 objects are lost that are kept with one second."""
-PRESS = 30.0
-"""Largest force of the springs, in weights of the object, if the actuators' limits are unknown."""
+PRESS = 10.0
+"""Largest force of the springs, in weights of the object, if the actuators' limits are unknown.
+Fingers that press three times as hard throw light objects out of the hand; with half of it, they
+turn them slowly."""
+TOUCH = 5.0
+"""Weight of the distances of the fingertips, in lengths of the object, from its centre. With a fifth
+of it, fingers leave the object, which the others then push out of the hand."""
 
 
 def in_space(task: Task) -> bool:
@@ -57,7 +62,7 @@ def dexterous(task: Task, force: float | ArrayLike | None = None) -> ImpcOptions
     Args:
         task: the task.
         force: largest force of an actuator, N or Nm at the joint, one number or one per actuator;
-            None: a force that presses with 30 times the object's weight, within the force limits of
+            None: a force that presses with 10 times the object's weight, within the force limits of
             the model's actuators.
 
     Raises:
@@ -79,6 +84,7 @@ def dexterous(task: Task, force: float | ArrayLike | None = None) -> ImpcOptions
         object=TrackingCost.for_task(task).object,
         robot=tuple(POSTURE * (tip * gear) ** 2),
         command=tuple(MOVES * tip**2),
+        touch=TOUCH / task.length**2,
     )
     return ImpcOptions(
         horizon=HORIZON,

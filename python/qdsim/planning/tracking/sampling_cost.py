@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from qdsim.array_type import Array
 from qdsim.batches.queries import pair_distances
 from qdsim.planning.task.drives import lengths
-from qdsim.planning.task.robot import robot_bodies
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.cost_model import CostModel
+from qdsim.planning.tracking.fingertips import last_links
 
 __all__ = ["SamplingCost"]
 
@@ -87,14 +87,9 @@ class SamplingCost:
 def _tip_pairs(task: Task) -> list[NDArray[np.intp]]:
     """Return the pairs of geometries in which each last link of the robot can touch the object."""
     model = task.model
-    robot = robot_bodies(model)
-    parents = {body.parent for body in model.description.bodies}
-    object_body = model.body_names.index(task.object)
+    thing = model.body_names.index(task.object)
     of_pair = np.asarray(model.geom_body)[np.asarray(model.pair_geom)]
-    found = []
-    for b, body in enumerate(model.description.bodies):
-        if robot[b] and body.name not in parents:
-            with_object = (of_pair == b).any(axis=1) & (of_pair == object_body).any(axis=1)
-            if with_object.any():
-                found.append(np.flatnonzero(with_object))
-    return found
+    with_object = (of_pair == thing).any(axis=1)
+    return [
+        np.flatnonzero((of_pair == link).any(axis=1) & with_object) for link in last_links(task)
+    ]

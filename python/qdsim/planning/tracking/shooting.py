@@ -91,7 +91,12 @@ class Shooting:
         own = np.inf if options.reach is None else spread("reach", options.reach, model.nu)
         below, above = force_reach(model) if step.force_limits else (-np.inf, np.inf)
         self.reach = np.maximum(below, -own), np.minimum(above, own)
-        self.is_reach_limited = bool(np.any(np.isfinite(self.reach)))
+        self.stride = (
+            np.inf if options.stride is None else spread("stride", options.stride, model.nu)
+        )
+        self.is_reach_limited = bool(
+            np.isfinite(self.reach).any() or np.isfinite(self.stride).any()
+        )
         self.moves = np.tile(self.cost.moves, (options.horizon, 1, 1))
         self.is_flat = model.nq == model.nv  # no quaternions: displacements are differences
         free = np.full(model.nu, np.inf)
@@ -232,11 +237,15 @@ class Shooting:
         """Return the lowest and highest commands (T, nu) in reach along ``q`` (T + 1, nq).
 
         The reach is measured from the robot's positions before and after the step: a free robot
-        follows its command, and only a robot that presses is limited.
+        follows its command, and only a robot that presses is limited. The stride is measured from
+        the position before the step.
         """
         robot = self.robot_command(q)
         before, after = robot[:-1], robot[1:]
-        return np.minimum(before, after) + self.reach[0], np.maximum(before, after) + self.reach[1]
+        nearest = np.minimum(before, after) + self.reach[0]
+        furthest = np.maximum(before, after) + self.reach[1]
+        lower, upper = before - self.stride, before + self.stride
+        return np.clip(nearest, lower, upper), np.clip(furthest, lower, upper)
 
     def reachable(self, q: Array, u: Array) -> Array:
         """Move a command ``(nu,)`` to within its bounds, and to within reach of the robot before and
