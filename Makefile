@@ -183,7 +183,7 @@ cross: $(DEV)/installed-dev
 	WINEDEBUG=-all WINEPATH=$(CURDIR)/$(BUILD)/cross-$(CROSS)/third_party/openblas $(DEV_PATH) \
 	  meson test -C $(BUILD)/cross-$(CROSS) --no-rebuild --print-errorlogs --timeout-multiplier 30
 
-# Some fifty CPU minutes: three seeds of pushing, hand and ball, a clone of the teacher, first-order gradients, and how
+# Some seventy CPU minutes: three seeds of pushing, hand and ball, a clone of the teacher, first-order gradients, and how
 # well each does; then all tables of benchmarks/results/learning.md. What was stopped goes on where it was.
 # Smaller: make learn LEARN_SIZE="--steps 4096 --envs 64" LEARN_EPISODES=40 LEARN_RUNS=2
 LEARN_SIZE ?=
@@ -212,6 +212,8 @@ learn: install-dev
 	  $(TO)/ball_mujoco_$$seed || exit 1; done
 	for seed in 0 1 2; do $(PPO) $(BALL) --contacts mujoco,rigid --steps 98304 --randomize $(BALLS) --seed $$seed \
 	  --begin $(LEARN)/ball_mujoco_$$seed.npz $(TO)/ball_both_$$seed || exit 1; done
+	for seed in 0 1 2; do $(PPO) $(BALL) --scale 0.2 --steps 800000 --randomize pair_compliance=0..1e-3 --seed $$seed \
+	  $(TO)/ball_drawn_$$seed || exit 1; done
 	[ -f $(LEARN)/cloned.npz ] || $(EXAMPLE)/clone.py $(PUSH) --episodes $(LEARN_EPISODES) --output $(LEARN)/cloned
 	$(SHAC) --steps 200000 --envs 128 $(TO)/first
 	for order in 0 1; do $(SHAC) --steps 131072 --envs 128 --order $$order $(TO)/order_$$order || exit 1; done
@@ -227,6 +229,9 @@ learn: install-dev
 	    $(EXAMPLE)/evaluate.py $(LEARN)/$$name.npz --runs $(LEARN_RUNS) --contacts $$contacts || exit 1; done; done
 	for name in hand_1 hand_2 ball_1 ball_2 ball_mujoco_0 ball_mujoco_1 ball_mujoco_2 first order_0 order_1 half refined_ppo refined; do \
 	  $(EXAMPLE)/evaluate.py $(LEARN)/$$name.npz --runs 0 || exit 1; done
+	for seed in 0 1 2; do for soft in 0 1e-4 5e-4 1e-3; do \
+	  $(EXAMPLE)/evaluate.py $(LEARN)/ball_drawn_$$seed.npz --runs 0 --randomize pair_compliance=$$soft..$$soft || exit 1; done; \
+	  $(EXAMPLE)/evaluate.py $(LEARN)/ball_drawn_$$seed.npz --runs 0 || exit 1; done
 	$(DEV)/bin/python benchmarks/run.py learning
 
 SOAK_STEPS ?= 1000000

@@ -38,6 +38,7 @@ NAMES = {
     "ball": "Allegro ball, PPO",
     "ball_mujoco": "Allegro ball, PPO on MuJoCo's contacts (`--contacts mujoco --scale 0.2`)",
     "ball_both": "Allegro ball, that one refined on rigid and MuJoCo's contacts in turn",
+    "ball_drawn": "Allegro ball, PPO with stiffness drawn (`--scale 0.2 --randomize pair_compliance=0..1e-3`)",
     "cloned": "planar pushing, cloned from the greedy teacher",
     "first": "planar pushing, first and zeroth order mixed (`shac.py`)",
     "order_1": "planar pushing, first order alone",
@@ -109,6 +110,8 @@ def print_evaluations() -> None:
     print("| --- | --- | --- | --- | --- |")
     for path in sorted(FOLDER.glob("*.json"), key=_order):
         said = json.loads(path.read_text())
+        if "model" not in said:  # problems with other parameters alone
+            continue
         model = said["model"]
         left = f"{model['success']:.3f} of {model['count']} | {model['actions']:.1f}"
         for run in said["mujoco"] or [None]:
@@ -120,6 +123,16 @@ def print_evaluations() -> None:
                     f"{1e3 * run['shift']:.0f} mm and {run['turn']:.3f} rad left | {run['how']}"
                 )
             print(f"| {_title(path)} | {left} | {right} |")
+
+
+def print_drawn() -> None:
+    """Print the shares of evaluate.py on problems of models with other parameters."""
+    print("| policy (seed) | parameters | in the model, unseen problems | actions |")
+    print("| --- | --- | --- | --- |")
+    for path in sorted(FOLDER.glob("*.json"), key=_order):
+        for drawn, found in json.loads(path.read_text()).get("drawn", {}).items():
+            share = f"{found['success']:.3f} of {found['count']}"
+            print(f"| {_title(path)} | `{drawn}` | {share} | {found['actions']:.1f} |")
 
 
 def print_libraries() -> None:
@@ -466,6 +479,7 @@ def main() -> None:
         ("Trainings", print_trainings),
         ("Curves", print_curves),
         ("Policies on unseen problems", print_evaluations),
+        ("With other parameters", print_drawn),
         ("Other libraries", print_libraries),
         ("Speed of environments", print_speeds),
         ("Rollouts with pullbacks", print_pullbacks),
