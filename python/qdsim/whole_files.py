@@ -12,7 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-__all__ = ["opened", "replacing"]
+__all__ = ["SAVE_PAUSE", "opened", "replacing"]
+
+SAVE_PAUSE = 30.0
+"""Time between two writes of unfinished work, s; it is lost at a crash."""
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 """Numbers of errors during writing, which carry no file name; the path is added to them."""

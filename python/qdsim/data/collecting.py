@@ -22,13 +22,12 @@ from qdsim.planning.task.fingerprint import fingerprint, hash_of
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
 from qdsim.progress import progress_bar
+from qdsim.whole_files import SAVE_PAUSE
 
 __all__ = ["demonstrations"]
 
 Kind = tuple[type[Any], tuple[Any, ...]]
 """A class of teachers, and its arguments between rules and seed."""
-_PAUSE = 20.0
-"""Time between two writes of the file, s."""
 
 
 def demonstrations(
@@ -161,7 +160,7 @@ def _collected(
             parts.append(teacher(block))
             done += len(block)
             update(done, f"{sum(part.success.sum() for part in parts)} reach the goal")
-            if path is not None and time.perf_counter() - saved >= _PAUSE and done < count:
+            if path is not None and time.perf_counter() - saved >= SAVE_PAUSE and done < count:
                 parts = [Demonstrations.joined(parts)]
                 write(path, parts[0], {"mark": mark, "problems": done})
                 saved = time.perf_counter()

@@ -38,19 +38,17 @@ from qdsim.planning.task.robot import CONTACT_TOLERANCE, SETTLING_STEPS, penetra
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
 from qdsim.progress import away, progress_bar
+from qdsim.whole_files import SAVE_PAUSE
 
 __all__ = ["rrt"]
 
 _PROGRESS = 0.01
 """A push counts as progress if it reduces the distance to the subgoal by this share."""
-
 _DRAWS = 8
 """Number of random inputs that are tried if a push makes no progress (a single pusher needs some, several fingers do
 without), and of contact samples that are tried for a new grasp."""
-
 _LIFTS = 0.3
 """Probability that an iteration takes a new grasp below a goal in the air, and lifts the object."""
-
 _TOUCH = 0.05
 """Distance up to which robot and object count as touching, in lengths of the object."""
 
@@ -65,7 +63,7 @@ def rrt(
     *,
     progress: bool = False,
     checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_seconds: float = 30.0,
+    checkpoint_seconds: float = SAVE_PAUSE,
 ) -> Tree:
     """Search for a plan that moves the task's object to its goal: a tree of grasps and steps (CQDC,
     algorithms 2 and 3).

@@ -525,17 +525,19 @@ class Tree:
 
     @classmethod
     def _of(cls, task: Task, options: RRTOptions, content: TreeContent) -> Tree:
-        n = len(content.inputs)
-        tree = cls(task, options.replace(max_nodes=max(options.max_nodes, n)))
-        tree.options, tree.count = options, n
+        room = max(options.max_nodes, len(content.inputs))
+        return cls(task, options.replace(max_nodes=room))._filled(options, content)
+
+    def _filled(self, options: RRTOptions, content: TreeContent) -> Tree:
+        self.options, self.count = options, len(content.inputs)
         for name, array in content.nodes.items():
-            tree._rows(name, n)[...] = array
+            self._rows(name, self.count)[...] = array
         for name, value in content.counters.items():
-            setattr(tree, name, value)
-        tree._inputs, tree._trajectory = content.inputs, content.trajectory
-        tree.goal_node, tree.records = content.goal_node, content.records
-        tree.first = int(np.flatnonzero(tree.kind == EdgeKind.ROOT)[-1])
-        return tree
+            setattr(self, name, value)
+        self._inputs, self._trajectory = content.inputs, content.trajectory
+        self.goal_node, self.records = content.goal_node, content.records
+        self.first = int(np.flatnonzero(self.kind == EdgeKind.ROOT)[-1])
+        return self
 
     def _rows(self, name: str, count: int) -> NDArray[Any]:
         """Return a view of an array with the entries of the first ``count`` nodes."""

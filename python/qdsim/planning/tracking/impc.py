@@ -31,6 +31,7 @@ from qdsim.planning.tracking.starts import first_commands
 from qdsim.progress import Update, away, progress_bar
 from qdsim.smoothing import Scheme
 from qdsim.step import Options, step
+from qdsim.whole_files import SAVE_PAUSE
 
 __all__ = ["RECORD", "ImpcResult", "impc"]
 
@@ -100,7 +101,7 @@ def impc(
     u: Array | None = None,
     progress: bool = False,
     checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_seconds: float = 30.0,
+    checkpoint_seconds: float = SAVE_PAUSE,
 ) -> ImpcResult:
     """Optimise a trajectory from the task's start towards its goal by iterative MPC (CQDC,
     algorithm 1).
