@@ -10,7 +10,8 @@ Every command is at most 0.2 rad (hand) or 0.01 rad (three fingers) away from th
 row, within 500. *Near* is a success within 2 cm of the goal's position.
 
 *Mpc* is ``planning.Mpc`` with the settings that the package derives from the task (``planning.dexterous``), the period
-and the bound of the commands (``stride``), and two iterations a command.
+and the bound of the commands (``stride``): for the hand two iterations a command, for the three fingers, whose horizon
+of one second has more periods, one.
 
     bench_dexterous_objects.py --folder FOLDER --cache FILE [--sets allegro] [--objects cube ...] [--trials 5]
     bench_dexterous_objects.py --folder FOLDER --cache FILE --cached
@@ -41,6 +42,8 @@ LOST = 0.15
 """Distance from the goal beyond which an object counts as dropped, m."""
 MARGIN = 0.02
 """Contacts of the model within this distance, m; farther ones would carry less than a weight in 20."""
+STEPS_AHEAD = 20
+"""Steps of the model that all iterations of a call look ahead together: its time is within 50 ms."""
 MISSING = {"stanford_bunny2.stl": "bunny.stl"}
 """Mesh files that copies of the repository may lack, and what stands in for them."""
 
@@ -162,8 +165,9 @@ Act = Callable[[Any, Any], Any]
 
 def mpc(world: World) -> Act:
     task = task_of(world)
-    settings = planning.dexterous(task).replace(h=world.period, stride=world.bound)
-    loop = planning.Mpc(task, settings, iterations=2, first_iterations=2)
+    settings = planning.dexterous(task, period=world.period).replace(stride=world.bound)
+    count = max(1, round(STEPS_AHEAD / settings.horizon))
+    loop = planning.Mpc(task, settings, iterations=count, first_iterations=count)
     return lambda q, v: loop.act(q)
 
 

@@ -52,6 +52,11 @@ def test_settings_follow_from_sizes() -> None:
     assert planning.dexterous(free_cube(0.1, 0.03, 0.2)).reach[1] == pytest.approx(
         10 * 0.1 * 9.81 / 300.0
     )
+    quick = planning.dexterous(free_cube(0.1, 0.03, 0.2), period=0.04)
+    assert quick.horizon * 0.04 == pytest.approx(base.horizon * base.h)  # as far ahead in time
+    assert base.cost.touch == pytest.approx(4.0 * twice.cost.touch)  # type: ignore[union-attr]
+    with pytest.raises(ValueError, match="period"):
+        planning.dexterous(free_cube(0.1, 0.03, 0.2), period=0.0)
     for bad in (-1.0, np.nan, (1.0, 1.0, 1.0)):
         with pytest.raises(ValueError, match="force"):
             planning.dexterous(free_cube(0.1, 0.03, 0.2), force=bad)

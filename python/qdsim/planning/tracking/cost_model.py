@@ -44,12 +44,12 @@ class CostModel:
         """Set the pull on the fingertips for plans from configuration ``q`` (nq), and return the
         object's distance from its goal, in lengths or radians.
 
-        It is full for an object that is a length or a radian away from its goal, and decreases in
-        proportion to the distance: at the goal it would move the object away.
+        It is full for an object that is a length or a radian away, and decreases with the square of
+        the distance, as the object's own cost does: at the goal it would move the object away.
         """
         e, _ = self.errors(q[None])
         distance = float(np.linalg.norm(self.unit * e[0]))
-        self.pull = self.touch * min(1.0, distance)
+        self.pull = self.touch * min(1.0, distance**2)
         return distance
 
     def errors(self, q: Array) -> tuple[Array, Array]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qdsim.arguments import instance, numbers, spread
+from qdsim.arguments import instance, number, numbers, spread
 from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.task.cost import TrackingCost
@@ -23,15 +23,16 @@ lengths of the object."""
 RADII = (0.18, 0.054, 0.018)
 """Trust regions, as motions of the fingertips in lengths of the object."""
 PERIOD, HORIZON = 0.1, 10
-"""Control period in s, and number of periods of the horizon. With a horizon of half a second,
+"""Control period in s, and number of its periods in the horizon. With a horizon of half a second,
 objects are lost that are kept with one second."""
 PRESS = 10.0
 """Largest force of the springs, in weights of the object, if the actuators' limits are unknown.
 Fingers that press three times as hard throw light objects out of the hand; with half of it, they
 turn them slowly."""
 TOUCH = 5.0
-"""Weight of the distances of the fingertips, in lengths of the object, from its centre. With a fifth
-of it, fingers leave the object, which the others then push out of the hand."""
+"""Weight of the distances of the fingertips, in lengths of the object, from its centre. Without it,
+fingers leave the object, which the others then push out of the hand. With five times as much, they
+press on light objects from above, or throw them over."""
 
 
 def in_space(task: Task) -> bool:
@@ -50,7 +51,9 @@ def stiff_kappa(weight: float, length: float) -> float:
     return 1.0 / (weight * GAP * length)
 
 
-def dexterous(task: Task, force: float | ArrayLike | None = None) -> ImpcOptions:
+def dexterous(
+    task: Task, force: float | ArrayLike | None = None, *, period: float = PERIOD
+) -> ImpcOptions:
     """Choose settings of :class:`Mpc` for in-hand manipulation that also work in simulators and on
     robots.
 
@@ -64,11 +67,13 @@ def dexterous(task: Task, force: float | ArrayLike | None = None) -> ImpcOptions
         force: largest force of an actuator, N or Nm at the joint, one number or one per actuator;
             None: a force that presses with 10 times the object's weight, within the force limits of
             the model's actuators.
+        period: control period, s. The horizon is one second.
 
     Raises:
         TypeError, ValueError: if an argument is invalid; the message names it.
     """
     instance("task", task, Task)
+    period = number("period", period, above=0)
     model = task.model
     gear = np.abs(np.asarray(model.actuator_gear))
     stiffness = np.asarray(model.parameters.actuator_stiffness)
@@ -87,8 +92,8 @@ def dexterous(task: Task, force: float | ArrayLike | None = None) -> ImpcOptions
         touch=TOUCH / task.length**2,
     )
     return ImpcOptions(
-        horizon=HORIZON,
-        h=PERIOD,
+        horizon=max(1, round(HORIZON * PERIOD / period)),
+        h=period,
         cost=cost,
         kappa=stiff_kappa(weight, task.length),
         radii=tuple(tuple(r / tip) for r in RADII),
