@@ -17,6 +17,7 @@ from qdsim.planning.grasps.closing import close_grasp
 from qdsim.planning.grasps.inverse_kinematics import reach_point
 from qdsim.planning.grasps.samplers.carrying import carrying_effort, hangs
 from qdsim.planning.grasps.samplers.touching import (
+    CHOICES,
     RARELY,
     bodies_touching,
     meeting_geoms,
@@ -41,8 +42,6 @@ _CARRIES = 0.05
 """A grasp with a smaller effort (:func:`carrying_effort`) holds the object, with forces of about
 five times its weight."""
 
-_PATIENT = 4
-"""Factor on the number of draws for grasps that have to carry, because few draws do."""
 
 _ASIDE = 0.4
 """Standard deviation in rad of the directions of several fingers around the direction opposite to the first."""
@@ -124,7 +123,7 @@ class SurfaceSampler:
         opposed = carry and several
         ball = self._ball(model, q)
         best, least = None, math.inf
-        for _ in range(self.draws * (_PATIENT if carry else 1)):
+        for _ in range(self.draws * (CHOICES if carry else 1)):
             chosen, ways = self._choice(model, tips, inner, opposed, rng)
             found = self._drawn(model, q, chosen, ways, ball, rng)
             if found is None:

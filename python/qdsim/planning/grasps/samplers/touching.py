@@ -31,7 +31,7 @@ __all__ = [
 
 CHOICES = 4
 """Number of candidates for one choice: of nearest pairs for a new contact, because more distant pairs are rarely
-reached, or of poses for a node."""
+reached, of poses for a node, and, in rounds of draws, of grasps that have to carry."""
 TRIES = 3
 """Number of attempts for random operations that may fail, such as drawing a grasp or releasing an object."""
 RARELY = 0.1
