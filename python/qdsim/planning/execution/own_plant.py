@@ -21,7 +21,7 @@ __all__ = ["OwnPlant", "judging_options"]
 
 TRIES = 3
 """Largest number of steps in which the friction of the support adapts to the contact forces of the same time step; with
-one, friction exceeds its limit (test_judge.py)."""
+one, test_judge.py fails."""
 SHARE = 0.02
 """Change of the contact forces, as a share of the friction limit, below which no further step is needed."""
 

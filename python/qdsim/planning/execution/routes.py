@@ -42,7 +42,7 @@ NODES = 250
 """Largest number of nodes of a new plan's search; the plan then leads as near to the goal as the search came."""
 GRASPS = 2
 """Number of strokes, each with a newly drawn grasp, that count as one attempt. A kind of edge is given up after as
-many attempts without gain."""
+many attempts without gain; with one, test_executor.py fails."""
 PLANS = ("plan", "new plan")
 """Kinds of edges that have several edges in a row."""
 

@@ -33,7 +33,7 @@ __all__ = ["FORESEEN", "GaitOptions", "Stroke", "StrokePlanner", "gait"]
 
 _PARTS = 4
 """Resolution, as parts of a stroke, of the search for the longest part after which the fingers can leave;
-one part finds none (test_executor_rules.py)."""
+with one part, test_executor_rules.py fails."""
 
 FORESEEN = dataclasses.replace(LEAVING, time_limit=0.3)
 """Settings for testing whether motions between grasps exist, with a shorter time limit than that of the execution."""

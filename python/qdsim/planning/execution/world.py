@@ -24,7 +24,8 @@ from qdsim.planning.task.transfer_options import TransferOptions
 __all__ = ["PlantError", "World", "damping_of", "lag_of"]
 
 FAR = 2.0
-"""Distance from its path at which the object counts as lost, in largest distances of the robot from the object."""
+"""Distance from its path at which the object counts as lost, in largest distances of the robot from the
+object. With ten times as much, test_execution_outcomes.py fails."""
 
 
 class PlantError(RuntimeError):

@@ -18,7 +18,7 @@ __all__ = ["Carried", "carried", "grip_of_steps", "unloaded"]
 
 _CLOSING = 3
 """Number of steps of the model before the motion, in which the fingers approach the object and press; with
-three times as many, they slip under the friction of a support (test_executor_rules.py)."""
+three times as many, test_executor_rules.py fails."""
 
 _GAINED = 0.3
 """Share of the requested motion that a step has to achieve; below it, fingers slip or the object is stuck."""

@@ -46,13 +46,14 @@ from qdsim.planning.task.task import Task
 __all__ = ["LANDING", "MOVING", "RATE", "SURE", "Grip", "GripOptions", "GripStep", "can_hold"]
 
 FINGERS = 3
-"""Default number of fingers that have to touch an object to hold it."""
+"""Default number of fingers that have to touch an object to hold it, as test_carried.py and test_gaiting.py need."""
 
 LANDING = 0.025
-"""Speed with which fingers approach the object, and the object approaches its support, m/s."""
+"""Speed with which fingers approach the object, and the object approaches its support, m/s; with a tenth or ten times
+as much, test_executor_rules.py fails."""
 
 MOVING, TURNING = 0.05, 0.6
-"""Largest speeds of the object, m/s and rad/s."""
+"""Largest speeds of the object, m/s and rad/s; with a third, test_holds_that_creep.py fails."""
 
 RATE = 8.0
 """Rate at which errors of the object's pose, and gaps between object and fingers, are reduced, 1/s."""

@@ -29,8 +29,8 @@ from qdsim.planning.tracking.preset import stiff_kappa
 __all__ = ["Follower", "follow_options", "follow_task", "follower_of", "spring_reach"]
 
 SOFT = 300.0
-"""Smoothing for objects on a plane that is not part of the model, 1/J; ten times as much presses harder than the plan
-(test_follower.py)."""
+"""Smoothing for objects on a plane that is not part of the model, 1/J; with ten times as
+much, test_follower.py fails."""
 GRASP = 10.0
 """Weight of a finger's deviation from its planned position, relative to the weight of the object's, under gravity."""
 PRESS, PRESS_ON_A_PLANE = 2.0, 8.0

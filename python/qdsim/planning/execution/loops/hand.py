@@ -27,7 +27,7 @@ __all__ = ["LEAVING", "Hand"]
 
 _ROLLED = 6e-3
 """Distance of the object from where it should be at which a stroke or a regrasp is given up, m; with a
-tenth, all are (test_holds_that_creep.py)."""
+tenth, test_holds_that_creep.py fails."""
 LEAVING = MotionOptions(
     clearance=3e-3, speed=2.0, acceleration=None, penetration=5e-3, time_limit=2.0
 )

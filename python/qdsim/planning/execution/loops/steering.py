@@ -39,8 +39,8 @@ Controller = Callable[[Array, Array, Array, Array], Array]
 configuration at the end of the control period, last command; :class:`Stabilizer` is one."""
 
 LOOKS = 4
-"""Number of iterations after which the samples of a newly started controller give a prediction; one predicts nothing
-(test_executor_edges.py)."""
+"""Number of iterations after which the samples of a newly started controller give a prediction; with one,
+test_executor_edges.py fails."""
 
 
 class Steering(Protocol):
