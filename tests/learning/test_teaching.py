@@ -105,7 +105,7 @@ def test_robots_go_round_the_object() -> None:
 def test_evaluations_go_on_where_they_were_stopped(tmp_path, monkeypatch) -> None:
     """A block of runs is kept; another policy in the same place begins anew."""
     evaluate = example("evaluate")
-    given = argparse.Namespace(speed=0.3, motions=False, contacts="stiff")
+    given = argparse.Namespace(speed=0.3, motions=False, contacts="stiff", randomize="")
     calls: list[tuple[int, int]] = []
 
     def few(policy, seed, runs, given):
@@ -128,6 +128,10 @@ def test_evaluations_go_on_where_they_were_stopped(tmp_path, monkeypatch) -> Non
     assert calls[2:] == [(115, 5)]
     said = json.loads(path.with_suffix(".json").read_text())
     assert said["mujoco"][0]["runs"] == 20 and said["model"]["success"] == 1.0
+    given.randomize = "pair_compliance=0..0"
+    evaluate.evaluate(path, 0, 4, 100, given)
+    kept = json.loads(path.with_suffix(".json").read_text())
+    assert kept["drawn"] == {given.randomize: said["model"]} and kept["mujoco"] == said["mujoco"]
     Policy(NAME, [(np.ones((8, 4)), np.zeros(4))], np.zeros(8), np.ones(8)).save(path)
     evaluate.evaluate(path, 5, 4, 100, given)
     assert calls[3:] == [(100, 5)]
