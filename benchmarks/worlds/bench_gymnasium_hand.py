@@ -22,20 +22,18 @@ episodes in the file.
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
-import json
 import statistics
 import time
-import warnings
 from collections.abc import Callable
-from pathlib import Path
+from itertools import product
 from typing import Any
 
 import gymnasium
 import gymnasium_robotics
 import mujoco
 import numpy as np
+from episodes import arguments, episodes
 
 import qdsim
 from qdsim import planning
@@ -177,26 +175,18 @@ def row(name: str, controller: str, runs: list[dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cache", type=Path, required=True)
+    parser = arguments(__doc__, CONTROLLERS)
     parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--only", nargs="*", default=[""], help="parts of the tasks' names")
-    parser.add_argument("--controllers", nargs="*", default=list(CONTROLLERS))
-    parser.add_argument("--cached", action="store_true", help="print the table without runs")
     given = parser.parse_args()
-    warnings.filterwarnings("ignore")
     gymnasium.register_envs(gymnasium_robotics)
-    lines = given.cache.read_text().splitlines() if given.cache.exists() else []
-    known = {tuple(key): run for key, run in map(json.loads, lines)}
-    for seed in () if given.cached else range(FIRST, FIRST + given.seeds):
-        for name in TASKS:
-            for controller in given.controllers:
-                key = (name, controller, seed)
-                if key in known or not any(part in name for part in given.only):
-                    continue
-                known[key] = episode(*key)
-                with given.cache.open("a") as file:
-                    file.write(json.dumps([key, known[key]]) + "\n")
+    names = [name for name in TASKS if any(part in name for part in given.only)]
+    seeds = range(FIRST, FIRST + given.seeds)
+    asked = (
+        (name, controller, seed)
+        for seed, name, controller in product(seeds, names, given.controllers)
+    )
+    known = episodes(given, asked, episode)
     print(
         "| goal | controller | reached | at the goal | of goals within 1.5 rad | rad, median, at the start -> at the end "
         "| lost | ms of CPU a call |\n" + "| --- " * 8 + "|"
