@@ -275,3 +275,28 @@ def test_a_grasp_without_room_at_the_measured_pose_is_not_begun() -> None:
     with pytest.raises(StopIteration) as ended:
         next(commands)
     assert ended.value.value is None
+
+
+def test_an_object_just_above_its_support_is_not_carried_back() -> None:
+    """A plate has carried the box by 12 cm, 3 mm above the table. There the box may be left."""
+    model = qdsim.load("""<mujoco><worldbody><geom type="plane" size="1 1 .1"/>
+<body name="box" pos="0 0 .034"><freejoint/><geom type="box" size=".03 .03 .03" mass=".2"/></body>
+<body name="plate" pos="0 0 .003"><joint name="x" type="slide" axis="1 0 0" range="-.5 .5"/>
+<geom type="box" size=".02 .02 .001" mass=".1"/></body></worldbody>
+<actuator><position joint="x" kp="300"/></actuator></mujoco>""")
+    start, x = np.array(model.default_q), model.slice_q("x")
+    inputs = np.linspace(0.01, 0.12, 12)[:, None]
+    path = np.tile(start, (13, 1))
+    path[1:, x] = inputs
+    path[:, 0] = path[:, x.start]
+    segment = planning.Segment(inputs, path, np.array([12]))
+    tolerances = 0.02, 0.1, 1e-3
+    plan = planning.Plan("plate", "box", qdsim.Options(h=0.1), path[-1], *tolerances, (segment,))
+    world = planning.TransferOptions(timestep=1e-3)
+    execution = Execution(plan, model, planning.second_order(model, "box", world), world)
+    execution.mover = Planned(execution.plant, world.timestep, world.speed, plan.options)
+    execution.run(segment)
+    assert execution.plant.q[0] == pytest.approx(0.12, abs=5e-3)
+    execution.drive(execution.let_go())
+    assert execution.plant.q[0] == pytest.approx(0.12, abs=5e-3)
+    assert execution.plant.q[x] == pytest.approx(0.12, abs=5e-3)

@@ -24,7 +24,7 @@ from qdsim.planning.execution.schedule import Schedule
 from qdsim.planning.execution.simulators import Simulator
 from qdsim.planning.execution.world import World
 from qdsim.planning.grasps.placing import placed, shifted
-from qdsim.planning.grasps.resting import is_stable
+from qdsim.planning.grasps.resting import is_stable, landing
 from qdsim.planning.motion.motion import Motion, MotionError, connect
 from qdsim.planning.plans.plan import Plan
 from qdsim.planning.plans.segment import Segment
@@ -33,6 +33,7 @@ from qdsim.planning.task.followers import unmoved_q
 from qdsim.planning.task.motion_options import MotionOptions
 from qdsim.planning.task.robot import force_reach, penetration, robot_bodies
 from qdsim.planning.task.transfer_options import TransferOptions
+from qdsim.planning.tracking.arrival import LEFT
 from qdsim.progress import Update, away
 
 __all__ = ["Execution", "SegmentTransfer", "within"]
@@ -319,8 +320,18 @@ class Execution:
         self.last_q = self.measured()
 
     def _rests(self) -> bool:
-        """Return whether the object does not lean on the robot."""
-        return is_stable(self.model, self.plant.q, self.plan.object, self.plan.options)
+        """Return whether the object does not lean on the robot, or comes to rest near where it is.
+
+        An object that is carried a little above its support need not be carried back.
+        """
+        q, plan = self.plant.q, self.plan
+        if is_stable(self.model, q, plan.object, plan.options):
+            return True
+        there = landing(self.model, q, plan.object, plan.options)
+        if there is None:
+            return False
+        shift, turn = self.space.errors(there, q)
+        return shift <= LEFT * plan.position_tolerance and turn <= LEFT * plan.rotation_tolerance
 
     def _is_out(self) -> bool:
         """Return whether a motion of the robot may begin here."""
