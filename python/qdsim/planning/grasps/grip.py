@@ -53,16 +53,19 @@ LANDING = 0.025
 as much, test_executor_rules.py fails."""
 
 MOVING, TURNING = 0.05, 0.6
-"""Largest speeds of the object, m/s and rad/s; with a third, test_holds_that_creep.py fails."""
+"""Largest speeds of the object, m/s and rad/s; with a third, test_holds_that_creep.py and
+test_gaiting.py fail."""
 
 RATE = 8.0
-"""Rate at which errors of the object's pose, and gaps between object and fingers, are reduced, 1/s."""
+"""Rate at which errors of the object's pose, and gaps between object and fingers, are reduced, 1/s; with a
+tenth or ten times as much, test_executor_rules.py and test_gaiting.py fail."""
 
 SURE = 0.3
-"""Share of the distance at which fingers count as touching, within which the object's surroundings do."""
+"""Share of the distance at which fingers count as touching, within which the object's surroundings do; with
+thrice as much, test_gaiting.py fails."""
 USED = 0.6
-"""Share of the friction coefficients that the forces of fingers may use; with 0.7 grips slip while they turn an object.
-"""
+"""Share of the friction coefficients that the forces of fingers may use; with 0.7 grips slip while they turn an object,
+with a third test_carried.py fails."""
 RESIDUAL = 0.3
 """Largest load that the forces of a good grip may leave unbalanced, in weights of the object."""
 
