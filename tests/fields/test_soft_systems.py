@@ -203,3 +203,20 @@ def test_soft_fingertips_close_on_the_ball_and_carry_it_with_the_palm():
     moved = step.delta[model.slice_v("ball")][:3]
     resisted = epsilon * 1.0 * moved / options.h**2
     np.testing.assert_allclose(total + [0, 0, -10.0], resisted, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["planar_hand_soft", "allegro_sphere_soft", "allegro_plate_soft"])
+def test_a_step_does_not_depend_on_the_steps_before(name):
+    """Multipliers of friction's discs are no part of a start: what memory held was read for them."""
+    system = systems.load(name)
+    options = system.options.replace(contacts="mujoco", friction="cone")
+    q, u = system.start
+    rng = np.random.default_rng(0)
+    before = qdsim.step(system.model, q, u, options)
+    for _ in range(4):
+        aim = u + 0.1 * rng.standard_normal(system.model.nu)
+        once = qdsim.step(system.model, before.q_next, aim, options, warm_start=before)
+        qdsim.step(system.model, q, u + 0.3 * rng.standard_normal(system.model.nu), options)
+        again = qdsim.step(system.model, before.q_next, aim, options, warm_start=before)
+        assert np.array_equal(once.q_next, again.q_next)
+        before = once

@@ -102,6 +102,8 @@ static void add_disc(problem *p, island *one, const soft_pair *pair, pressure_el
   vec3_sub(arm, at->pos, pair->centre);
   at->row = p->row_count;
   p->g[at->row] = at->slid - length;
+  memset(p->dual + at->row, 0, (size_t)rows * sizeof(double));
+  p->dual[at->row] = at->radius; /* of a start, which knows no discs: as if they slid */
   p->compliance[at->row] = length / at->radius;
   for (int r = 1; r < rows; ++r) {
     p->g[at->row + r] = at->before[r - 1];
