@@ -237,7 +237,7 @@ def test_transfer_takes_it_as_a_function(simulator: str) -> None:
 
 
 def test_splines_pass_through_their_knots() -> None:
-    from qdsim.planning.tracking.noise import _spline
+    from qdsim.planning.tracking.sampling import _spline
 
     W = _spline(5, 10)
     np.testing.assert_allclose(W[1::2], np.eye(5), atol=1e-12)

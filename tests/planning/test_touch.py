@@ -9,7 +9,6 @@ import pytest
 
 import qdsim
 from qdsim import planning
-from qdsim.planning.tracking.arrival import Progress
 from qdsim.planning.tracking.cost_model import CostModel
 from qdsim.planning.tracking.fingertips import Fingertips
 
@@ -122,29 +121,13 @@ def test_commands_stay_within_a_stride_of_the_measured_robot() -> None:
             planning.ImpcOptions(stride=bad)
 
 
-def test_disturbed_commands_find_what_derivatives_do_not_show() -> None:
-    """Nothing pulls the fingers to the object, and no contact is near enough to have a derivative."""
-    task = fingers_away(0.014)
-    task = task.replace(options=task.options.replace(margin=0.001))
-    settings = planning.dexterous(task)
-    assert settings.cost is not None
-    blind = settings.replace(cost=dataclasses.replace(settings.cost, touch=0.0))
-    left = driven(task, planning.Mpc(task, blind), 60)
-    assert task.errors(left)[0] == pytest.approx(0.03, abs=1e-3)
-    nearer = [
-        task.errors(driven(task, planning.Mpc(task, blind, seed, kick=5), 60))[0]
-        for seed in range(3)
-    ]
-    assert np.median(nearer) < 0.02
-    for bad in (0, 1.5):
-        with pytest.raises((ValueError, TypeError), match="kick"):
-            planning.Mpc(task, kick=bad)  # type: ignore[arg-type]
-
-
-def test_progress_is_a_new_least_distance() -> None:
-    watch = Progress(patience=3)
-    found = [watch.is_stuck(d) for d in (1.0, 0.9, 0.9, 0.95, 0.8, 0.8, 0.8, 0.8, 0.8, 0.8, 0.8)]
-    # 0.8 is measured for the fourth time, then counts as the first distance of a new attempt.
-    assert np.flatnonzero(found).tolist() == [7]
-    watch.reset()
-    assert not watch.is_stuck(5.0)
+def test_the_pull_on_the_fingers_vanishes_at_the_goal() -> None:
+    """There it would press fingers on the object that have nothing left to do."""
+    task = fingers_away(0.02)
+    cost = CostModel(task, planning.TrackingCost(touch=700.0))
+    q, pulls = np.array(task.goal), []
+    for share in (0.0, 0.1, 0.2, 5.0):
+        q[0] = task.goal[0] + share * task.length
+        cost.attend(q)
+        pulls.append(cost.pull)
+    assert pulls == pytest.approx([0.0, 7.0, 28.0, 700.0])

@@ -7,7 +7,7 @@ import math
 from qdsim.array_type import Array
 from qdsim.planning.task.task import Task
 
-__all__ = ["Arrival", "Progress"]
+__all__ = ["Arrival"]
 
 WITHIN, LEFT = 0.2, 0.5
 """Shares of the tolerances. An object within the first share counts as arrived. It may move up to
@@ -15,8 +15,6 @@ the second share before it counts as gone. With a larger first share, the object
 farther from its goal than the controller could bring it."""
 NEARER = 0.05
 """Smallest approach that counts as progress, in tolerances."""
-GAIN = 0.02
-"""Progress that counts, as a share of the least distance so far."""
 PERIODS = 3
 """Number of successive measurements within the first share, so that an object that passes through
 does not count."""
@@ -50,32 +48,3 @@ class Arrival:
         self.arrived = rests or (self.arrived and size <= self._left)
         self._before = size
         return self.arrived
-
-
-class Progress:
-    """Tells from measurements whether an object comes nearer to its goal.
-
-    Args:
-        patience: number of measurements without progress after which it counts as stuck.
-        gain: progress that counts, as a share of the least distance so far.
-    """
-
-    def __init__(self, patience: int, gain: float = GAIN) -> None:
-        self._patience, self._gain = patience, gain
-        self.reset()
-
-    def reset(self) -> None:
-        """Return to the initial state."""
-        self._least, self._since = math.inf, 0
-
-    def is_stuck(self, distance: float) -> bool:
-        """Add a measured distance from the goal; return whether there was no progress for too long.
-        The count then begins again."""
-        if distance < (1.0 - self._gain) * self._least:
-            self._least, self._since = distance, 0
-            return False
-        self._since += 1
-        if self._since < self._patience:
-            return False
-        self.reset()
-        return True

@@ -40,17 +40,14 @@ class CostModel:
         self.touch = self.pull = cost.touch
         self.tips = Fingertips(task) if cost.touch else None
 
-    def attend(self, q: Array) -> float:
-        """Set the pull on the fingertips for plans from configuration ``q`` (nq), and return the
-        object's distance from its goal, in lengths or radians.
+    def attend(self, q: Array) -> None:
+        """Set the pull on the fingertips for plans from configuration ``q`` (nq).
 
         It is full for an object that is a length or a radian away, and decreases with the square of
         the distance, as the object's own cost does: at the goal it would move the object away.
         """
         e, _ = self.errors(q[None])
-        distance = float(np.linalg.norm(self.unit * e[0]))
-        self.pull = self.touch * min(1.0, distance**2)
-        return distance
+        self.pull = self.touch * min(1.0, float(np.sum((self.unit * e[0]) ** 2)))
 
     def errors(self, q: Array) -> tuple[Array, Array]:
         """Compute errors of the object (..., size) and of the robot's lengths (..., nu) in

@@ -12,12 +12,10 @@ from numpy.typing import ArrayLike
 from qdsim._core import SolverError
 from qdsim.arguments import flag, integer, reals, vector
 from qdsim.array_type import Array
-from qdsim.batches.rollouts import rollout
 from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.task import Task
-from qdsim.planning.tracking.arrival import Arrival, Progress
+from qdsim.planning.tracking.arrival import Arrival
 from qdsim.planning.tracking.impc import check_arguments, check_commands
-from qdsim.planning.tracking.noise import Noise
 from qdsim.planning.tracking.preset import dexterous, in_space
 from qdsim.planning.tracking.shooting import Shooting, Trajectory
 from qdsim.planning.tracking.starts import first_commands
@@ -28,9 +26,6 @@ WORSE = 1.5
 """A new trajectory is accepted if it costs at most this multiple of the old one. If only cheaper
 ones were accepted, the controller would get stuck where small motions gain nothing (across a gap)
 although large ones do."""
-KICKS = 8
-"""Number of disturbed sequences of commands from which the best one is followed for half a horizon
-when the object is stuck. If it were improved at once, it would become the old one again."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,8 +71,6 @@ class Mpc:
         first_iterations: iterations of the first call, and of the first one after a reset.
         hold: whether the command is kept once the object has arrived. Calls with a reference never
             hold.
-        kick: number of calls without progress after which the commands are disturbed, so that
-            fingers take hold elsewhere; None: never. Calls with a reference are never disturbed.
     """
 
     def __init__(
@@ -89,7 +82,6 @@ class Mpc:
         iterations: int = 1,
         first_iterations: int = 5,
         hold: bool = True,
-        kick: int | None = None,
     ) -> None:
         self.task, settings, generator = check_arguments(task, options, rng)
         if options is None and task.impc is None and in_space(task):
@@ -102,8 +94,6 @@ class Mpc:
         self._first = integer("first_iterations", first_iterations, least=1)
         self._parts = Shooting(task, settings)
         self._arrival = Arrival(task) if flag("hold", hold) else None
-        self._progress = None if kick is None else Progress(integer("kick", kick, least=1))
-        self._noise, self._left = Noise(task, settings.horizon), 0
         self._u: Array | None = None
         self._before: Array | None = None
         self._calls = 0
@@ -135,10 +125,8 @@ class Mpc:
         if u is not None:
             self._u = check_commands(u, self.options.horizon, self.task.model.nu)
         self._before, self._path, self._calls = None, None, 0
-        self._left = 0
-        for watch in (self._arrival, self._progress):
-            if watch is not None:
-                watch.reset()
+        if self._arrival is not None:
+            self._arrival.reset()
         self._rng = np.random.default_rng(self._seed)
 
     def act(
@@ -168,15 +156,13 @@ class Mpc:
             self._before = self._parts.bounded(vector("before", before, model.nu))
         if reference is None and self._arrival is not None and self._arrival.measure(now):
             return self._hold(now, begin)
-        distance = self._parts.cost.attend(now)
+        self._parts.cost.attend(now)
         u, last = self._warm_start(now)
         u = self._parts.bounded(u)
-        if reference is None and self._progress is not None and self._progress.is_stuck(distance):
-            u, self._left = self._disturbed(now, u, last), self.options.horizon // 2
         path, fallback, radius, done = None, "", 0.0, 0
         try:
             path = self._parts.roll_out(now, u, last)
-            for _ in range(self._count()):
+            for _ in range(self._iterations if self._calls else self._first):
                 better = self._improve(path, now, last)
                 done += 1
                 if better is None:
@@ -194,23 +180,6 @@ class Mpc:
         cost = math.nan if path is None else path.cost
         self._report = MpcReport(cost, radius, done, fallback, time.perf_counter() - begin)
         return np.array(self._before)
-
-    def _count(self) -> int:
-        """Return the number of iterations of this call; none while disturbed commands are followed."""
-        self._left = max(0, self._left - 1)
-        return 0 if self._left else self._iterations if self._calls else self._first
-
-    def _disturbed(self, q: Array, u: Array, before: Array) -> Array:
-        """Return the best of several commands (T, nu) with noise; the commands themselves if none can
-        be predicted."""
-        tried = self._parts.bounded(u + self._noise.draw(self._rng, 2 * KICKS)[::2])
-        found = rollout(
-            self.task.model, q, tried, self._parts.step_options, threads=1, errors="mark"
-        )
-        costs, _ = self._parts.cost.values(found.q, tried, before)
-        costs[found.steps_done < len(u)] = math.inf
-        best = int(np.argmin(costs))
-        return np.asarray(tried[best]) if math.isfinite(costs[best]) else u
 
     def _hold(self, q: Array, begin: float) -> Array:
         """Return the last command (nu,) again; if there is none, the command that holds the robot."""

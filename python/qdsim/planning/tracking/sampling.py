@@ -11,14 +11,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qdsim.arguments import flag, generator_of, instance, reals, vector
+from qdsim.arguments import flag, generator_of, instance, reals, spread, vector
 from qdsim.array_type import Array
 from qdsim.planning.task.impc_options import ImpcOptions
+from qdsim.planning.task.robot import levers, object_size
 from qdsim.planning.task.sampling_options import SamplingOptions
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.arrival import Arrival
 from qdsim.planning.tracking.mpc import Mpc
-from qdsim.planning.tracking.noise import Noise
 from qdsim.planning.tracking.predictors import Predictor, QuasiDynamicModel
 from qdsim.planning.tracking.preset import dexterous
 from qdsim.planning.tracking.sampling_cost import SamplingCost
@@ -26,6 +26,13 @@ from qdsim.planning.tracking.shooting import Shooting
 
 __all__ = ["SamplingMpc", "SamplingReport"]
 
+NOISE = 0.6
+"""Motion of the fingertips by the noise at the end of the horizon, in radii of gyration of the object."""
+KNOTS = 4
+"""Number of knots of the noise over the horizon."""
+SMALL, MOVED = 0.3, 0.6
+"""Factor on the noise of every other sample, and probability that a sample moves an actuator. Large
+noise finds motions, small noise refines them."""
 TEMPERATURE = 0.1
 """Temperature of path integral control, in standard deviations of the costs."""
 
@@ -107,8 +114,10 @@ class SamplingMpc:
         )
         self._parts = Shooting(task, settings)
         cost = SamplingCost(task, self._parts.cost, self._parts.reach)
-        noise = Noise(task, self.options.horizon, self.options.noise)
-        self._how = _How(self.options, self.model, self.period, self._parts, cost, noise)
+        knots = min(KNOTS, self.options.horizon)
+        noise = np.sqrt(np.arange(1, knots + 1) / knots)[:, None] * _noise(task, self.options)
+        spline = _spline(knots, self.options.horizon)
+        self._how = _How(self.options, self.model, self.period, self._parts, cost, noise, spline)
         self._arrival = Arrival(task) if flag("hold", hold) else None
         self._seed, self._rng = rng, generator_of(rng)
         self.reset()
@@ -252,14 +261,16 @@ class SamplingMpc:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _How:
-    """Settings shared by all calls."""
+    """Settings shared by all calls: noise ``(knots, nu)`` at the knots, and the interpolation ``(T,
+    knots)`` between them."""
 
     options: SamplingOptions
     model: Predictor
     period: float
     parts: Shooting
     cost: SamplingCost
-    noise: Noise
+    noise: Array
+    spline: Array
 
 
 class _Search:
@@ -285,7 +296,7 @@ class _Search:
         and choose an answer."""
         self.u = last
         count = max(1, self.how.options.samples - 1 - len(offered))
-        drawn = last + self.how.noise.draw(self.rng, count)
+        drawn = last + np.einsum("tk,nkj->ntj", self.how.spline, self._draw(count))
         tried = self.how.parts.bounded(
             np.concatenate([last[None], *(p[None] for p in offered), drawn])
         )
@@ -317,6 +328,14 @@ class _Search:
             seconds,
             self.step_seconds,
         )
+
+    def _draw(self, count: int) -> Array:
+        """Draw noise (count, knots, nu) at the knots."""
+        noise = self.how.noise
+        z = self.rng.standard_normal((count, *noise.shape))
+        z *= (self.rng.random((count, 1, noise.shape[1])) < MOVED) * noise
+        z[1::2] *= SMALL
+        return np.asarray(z)
 
     def _roll(self, u: Array) -> tuple[Array, Array]:
         """Roll out commands (samples, T, nu); return paths and costs."""
@@ -358,6 +377,25 @@ def _settings(task: Task, options: SamplingOptions) -> ImpcOptions:
         h=base.h or task.options.h,
         limits=True,
     )
+
+
+def _noise(task: Task, options: SamplingOptions) -> Array:
+    """Return the standard deviations (nu,) at the last knot."""
+    if options.noise is not None:
+        return spread("noise", options.noise, task.model.nu)
+    gear = np.abs(np.asarray(task.model.actuator_gear))
+    size = object_size(task.model, task.space) or task.length
+    noise = NOISE * size / np.maximum(levers(task.model, task.start), 1e-6) * gear
+    lower, upper = task.command_bounds
+    return np.asarray(np.minimum(noise, upper - lower))
+
+
+def _spline(knots: int, periods: int) -> Array:
+    """Return the matrix (T, knots) that interpolates noise at the knots to the ends of periods; it
+    is zero at the start."""
+    place = np.linspace(0.0, periods, knots + 1)
+    rows = np.pad(np.eye(knots), ((0, 0), (1, 0)))
+    return np.stack([np.interp(np.arange(1.0, periods + 1.0), place, row) for row in rows], 1)
 
 
 def _finite(name: str, value: ArrayLike, shape: tuple[int, int]) -> Array:
