@@ -215,6 +215,7 @@ learn: install-dev
 	for seed in 0 1 2; do $(PPO) $(BALL) --scale 0.2 --steps 800000 --randomize pair_compliance=0..1e-3 --seed $$seed \
 	  $(TO)/ball_drawn_$$seed || exit 1; done
 	[ -f $(LEARN)/cloned.npz ] || $(EXAMPLE)/clone.py $(PUSH) --episodes $(LEARN_EPISODES) --output $(LEARN)/cloned
+	$(EXAMPLE)/student.py --resume --output $(LEARN)/student
 	$(SHAC) --steps 200000 --envs 128 $(TO)/first
 	for order in 0 1; do $(SHAC) --steps 131072 --envs 128 --order $$order $(TO)/order_$$order || exit 1; done
 	$(PPO) $(PUSH) --steps 98304 $(TO)/half

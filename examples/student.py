@@ -2,13 +2,14 @@
 
     python examples/student.py --output build/learn/student --resume
 
-iMPC turns the cube along other ways at every try, and what it does is no function of the state that a network could
-learn. So every turn is found once, and the teacher begins with the commands of that one: its labels vary little. The
-turns are those that cover all rotations near the one at the start, each within reach of a goal, and the ways back.
-First the teacher acts, with noise. Then the networks act (Ross, Gordon and Bagnell 2011, "A reduction of imitation
-learning and structured prediction to no-regret online learning"): in the model, and in MuJoCo.
+iMPC turns the cube another way at every try: what it does is no function of the state that a network could learn. So
+every turn is found once, and the teacher begins with its commands; then its labels vary little. The turns are those
+between rotations in which the cube lies level, and as few others as cover all rotations near these, with the ways
+back. First the teacher acts, with noise. Then the networks act (Ross, Gordon and Bagnell 2011, "A reduction of
+imitation learning and structured prediction to no-regret online learning"): in the model, and in MuJoCo.
 
-The folder has a policy for each network, the turns, and all labels, from which a run that was stopped goes on.
+The folder has a policy for each network, with which ``turning.py`` controls a hand, and the labels, from which a run
+that was stopped goes on.
 """
 
 from __future__ import annotations
@@ -18,43 +19,43 @@ import contextlib
 import dataclasses
 import time
 import warnings
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
-from clone import fit
+from clone import RATE, fit
+from known_turns import (
+    LONGEST,
+    Turn,
+    angle_between,
+    covering,
+    found_turn,
+    starts,
+    turns_from_home,
+)
 from numpy.typing import NDArray
-from turning import ID, NEAR, Hand, Student, angle, rotation_vector
+from ppo import layers, network, of_types
+from turning import ID, Hand, Student, angle
 
 from qdsim import step, systems
 from qdsim._core import SolverError
 from qdsim.description.arrays import rotation_matrix
-from qdsim.planning import Mpc, TransferOptions, second_order
+from qdsim.envs import Policy
+from qdsim.planning import TransferOptions, second_order
 from qdsim.planning.execution.plant import Plant
 from qdsim.planning.execution.world import World
-from qdsim.planning.grasps.placing import placed
 from qdsim.planning.roadmap.turns import let_go
-from qdsim.planning.task.symmetry import turned_object
 from qdsim.planning.task.task import Task
 from qdsim.whole_files import replacing
 
 Array = NDArray[np.float64]
 
-CALM = 20.0
-"""Factor on the weight of changes of the command. With 1, they are white noise; with 100, fewer turns succeed."""
-ITERATIONS, FIRST = 3, 2
-"""Iterations of iMPC in a period of a new turn, and for a label."""
-PLANNED = 4
-"""Periods of each prediction that become labels."""
-COVERED = 0.25
-"""Distance, rad, within which a turn covers rotations that it passes."""
-LONGEST, TRIES = 45, 4
-"""Largest number of periods of a turn, and number of starts from which it is tried."""
-OFTEN = 5
+OFTEN = 3
 """Number of turns between level rotations for each other one: they are the longest and the most frequent."""
-SPREAD = (0.006, 0.12)
-"""Displacement of the object at the beginning of a turn, m and rad."""
+PART = 64
+"""Rows of each move in a batch."""
 
 
 class Model(World):
@@ -88,134 +89,6 @@ class Rows(NamedTuple):
     actions: Array
 
 
-class Turn:
-    """A turn that was found, and a teacher who begins with its commands.
-
-    Args:
-        hand: The task.
-        goal: Its goal, a rotation (3, 3).
-        q, u: Configurations (n, nq) and commands (n, nu) of its periods.
-    """
-
-    def __init__(self, hand: Hand, goal: Array, q: Array, u: Array) -> None:
-        self.hand, self.goal, self.q, self.u = hand, goal, q, u
-        self.turned = np.array([hand.pose(row)[1] for row in q])
-        self._marks = np.array([self._mark(row) for row in q])
-        self._mpc = Mpc(aimed(hand, goal), calm(hand), first_iterations=FIRST)
-
-    def teach(
-        self, q: Array, u: Array, goal: Array
-    ) -> tuple[Array | None, list[tuple[Array, Array]]]:
-        """The command (nu,) that follows u at q, None if there is none; and observations with actions.
-
-        ``goal`` (3, 3) is the turn's own for the object as it is; q may be any of its symmetries.
-        """
-        q = self._alike(q, goal)
-        self._mpc.reset(self._rest(q))
-        self._mpc.act(q, before=u)
-        path, commands, seen = self._mpc.prediction, self._mpc.commands, []
-        if path is None or commands is None:
-            return None, seen
-        for here, before, after in zip(path[:PLANNED], (u, *commands), commands):
-            seen.append((self.hand.turning(here, before, self.goal), self.hand.action(here, after)))
-        return commands[0], seen
-
-    def away(self, q: Array, goal: Array) -> float:
-        """Distance of q from the turn's nearest configuration."""
-        return float(((self._marks - self._mark(self._alike(q, goal))) ** 2).sum(axis=1).min())
-
-    def _alike(self, q: Array, goal: Array) -> Array:
-        """The configuration whose object is turned by the symmetry that takes one goal to the other."""
-        return turned_object(self.hand.task.space, q, goal.T @ self.goal)
-
-    def _mark(self, q: Array) -> Array:
-        """What tells how far a turn has come: joints, position and rotation in units of the task's tolerances."""
-        p, R = self.hand.pose(q)
-        task = self.hand.task
-        joints = (self.hand.joints(q) - self.hand.home) / task.rotation_tolerance
-        return np.concatenate(
-            (joints, p / task.position_tolerance, R.ravel() / task.rotation_tolerance)
-        )
-
-    def _rest(self, q: Array) -> Array:
-        """Commands (T, nu) from here on; the last one is kept."""
-        k = int(((self._marks - self._mark(q)) ** 2).sum(axis=1).argmin())
-        horizon = self.hand.settings.horizon
-        own = np.minimum(np.arange(k + 1, k + 1 + horizon), len(self.u) - 1)
-        return self.u[own]
-
-
-def calm(hand: Hand) -> Any:
-    """iMPC's options with a larger weight of changes of the command."""
-    cost = hand.settings.cost
-    own = dataclasses.replace(cost, command=tuple(CALM * np.asarray(cost.command)))
-    return hand.settings.replace(cost=own)
-
-
-def aimed(hand: Hand, goal: Array) -> Task:
-    """The task with a rotation (3, 3) as goal."""
-    task = hand.task
-    return task.towards(systems.cube_goal(task, rotation_vector(goal @ hand.level.T)))
-
-
-def found_turn(hand: Hand, goal: Array, q: Array, u: Array) -> Turn | None:
-    """A turn by iMPC from q after the command u; None if it does not arrive."""
-    task, path, commands = aimed(hand, goal), [q], [u]
-    mpc = Mpc(task, calm(hand), iterations=ITERATIONS)
-    for _ in range(LONGEST):
-        try:
-            commands.append(mpc.act(path[-1], before=commands[-1]))
-            path.append(np.asarray(step(hand.model, path[-1], commands[-1], task.options).q_next))
-        except SolverError:
-            return None
-        shift, rotation = task.errors(path[-1])
-        if rotation <= 0.8 * NEAR and shift <= 0.75 * task.position_tolerance:
-            return Turn(hand, goal, np.array(path), np.array(commands))
-    return None
-
-
-def starts(hand: Hand, rng: np.random.Generator) -> Iterator[Array]:
-    """Configurations with the robot at home: the start, then ones with the object displaced in its plane."""
-    task = hand.task
-    yield np.array(task.start)
-    while True:
-        x, y, turn = rng.uniform(-1.0, 1.0, 3) * (SPREAD[0], SPREAD[0], SPREAD[1])
-        q, free = placed(
-            task.model,
-            task.object,
-            task.with_object(task.start, [x, y, 0.0, 0.0, 0.0, turn]),
-            task.options,
-        )
-        if free:
-            yield q
-
-
-def turns_from_home(hand: Hand, draws: int, rng: np.random.Generator) -> list[Turn]:
-    """Turns to the nearest rotations in which the object lies as at the start, and to random ones that no turn covers."""
-    angles = angle(hand.group)
-    first = np.abs(angles - angles[angles > 1e-6].min(initial=np.pi)) < 1e-6
-    goals = [hand.level @ S for S in hand.group[first]]
-    for quat in rng.standard_normal((draws, 4)):
-        R = rotation_matrix(quat / np.linalg.norm(quat))
-        goals.append(R @ hand.symmetry(R))
-    found: list[Turn] = []
-    for k, goal in enumerate(goals):
-        if k >= np.count_nonzero(first) and nearest(found, goal) <= COVERED:
-            continue
-        for q, _ in zip(starts(hand, rng), range(TRIES)):
-            turn = found_turn(hand, goal, q, hand.joints(q))
-            if turn is not None:
-                found.append(turn)
-                break
-    return found
-
-
-def nearest(turns: Sequence[Turn], goal: Array) -> float:
-    """Distance, rad, of a rotation from those that turns pass and from the start's."""
-    own = [angle(np.swapaxes(turn.turned, 1, 2) @ goal).min() for turn in turns]
-    return float(min(own, default=np.pi))
-
-
 class Over(Exception):
     """Practice has ended."""
 
@@ -229,7 +102,7 @@ class Practice(Student):
         rng: Draws moves and noise.
         noise: Of commands, rad.
         share: Of the moves that the networks make.
-        turn, leave: The networks, if the share is not 0.
+        turn, back, leave: The networks, if the share is not 0.
     """
 
     def __init__(
@@ -241,16 +114,21 @@ class Practice(Student):
         noise: float,
         share: float = 0.0,
         turn: Any = None,
+        back: Any = None,
         leave: Any = None,
     ) -> None:
-        super().__init__(hand, np.array([turn.goal for turn in turns]), None, turn, leave)
+        super().__init__(hand, np.array([turn.goal for turn in turns]), None, turn, back, leave)
         self.turns, self.ways_back, self.rng = turns, ways_back, rng
         self.noise, self.share, self.acts = noise, share, False
-        self.rows: dict[str, list[tuple[Array, Array]]] = {"turn": [], "leave": []}
+        self.rows: dict[str, list[tuple[Array, Array]]] = {name: [] for name in NAMES}
         self.order: list[int] = []
 
     def run(self, world: World, each: int) -> Array:
-        """Make every move ``each`` times, those between level rotations more often; returns how often it was tried and arrived, (moves, 2)."""
+        """Make every move ``each`` times, those between level rotations more often.
+
+        Returns:
+            How often each was tried and arrived, (moves, 2).
+        """
         count = len(self.turns)
         times = each * np.where(self.lies, OFTEN, 1)
         self.order = self.rng.permutation(np.repeat(np.arange(count), times)).tolist()
@@ -266,6 +144,19 @@ class Practice(Student):
                     found[move] += (1.0, arrived)
         return found
 
+    def drill(self, each: int) -> Array:
+        """Make every move alone in the model, from displaced starts; returns the same as `run`."""
+        found, begins = np.zeros((len(self.turns), 2)), starts(self.hand, self.rng)
+        world = Model(self.hand.task)
+        for move in np.repeat(np.arange(len(self.turns)), each * np.where(self.lies, OFTEN, 1)):
+            world.reset(next(begins))
+            self.begin()
+            self.u, self.stage, self.move = self.hand.joints(world.q), "turn", int(move)
+            self.goal, self.acts = self.turns[move].goal, self.rng.random() < self.share
+            with contextlib.suppress(SolverError):
+                found[move] += (1.0, self._turned(world))
+        return found
+
     def chosen(self, goal: Array) -> int:
         """The next move; practice begins anew where the object is out of reach."""
         tried = [move for move, _ in self.log if move >= 0]
@@ -276,11 +167,13 @@ class Practice(Student):
         return self.order.pop()
 
     def turn_command(self, q: Array) -> Array:
-        turn = self.turns[self.move]
-        if self.stage == "return":
-            turn = min(self.ways_back or [turn], key=lambda way: way.away(q, self.goal))
-        right, seen = turn.teach(q, self.u, self.goal)
-        self.rows["turn"] += seen
+        if self.stage == "turn":
+            right, seen = self.turns[self.move].teach(q, self.u, self.goal)
+            self.rows["turn"] += [(np.append(x, self.move), y) for x, y in seen]
+        else:
+            way = min(self.ways_back, key=lambda way: way.away(q, self.goal))
+            right, seen = way.teach(q, self.u, self.goal)
+            self.rows["back"] += seen
         if not self.acts:
             return self._noisy(q, self.u if right is None else right)
         return self._noisy(q, super().turn_command(q))
@@ -310,27 +203,22 @@ def scores(hand: Hand, turns: list[Turn], success: Array, goals: Array) -> Array
     home = [turn.goal.T @ hand.level for turn in turns]
     after = np.array([angle(np.swapaxes(group, 1, 2) @ R.T).argmin() for R in home])
     lies = np.array([angle(group @ R).min() < 1e-6 for R in home])
-    length = np.array([len(turn.u) for turn in turns]) / success
+    tries = 1.0 / success
+    length = tries * [len(turn.u) for turn in turns] + FAILED * (tries - 1.0)
     # Index of the symmetry that a move leads to, from each symmetry.
     follows = np.array([[_index(group, group[g] @ h) for h in group] for g in after])
     asked = np.einsum("nij,gkj->ngik", goals, group)
     leaf = np.empty((len(goals), len(group), count))
     for m, turn in enumerate(turns):
         gap = angle_between(asked, turn.turned)
-        leaf[..., m] = length[m] + 400.0 * np.maximum(gap - COVERED, 0.0)
+        leaf[..., m] = length[m] + BESIDE * np.maximum(gap - BARE, 0.0)
     value = leaf.min(axis=2)
-    hop = np.where(lies, length + LONGEST / success, np.inf)
+    hop = np.where(lies, length + LONGEST * tries, np.inf)
     for _ in range(len(group)):
         ways = value[:, follows] + hop[:, None]  # (n, moves, group)
         value = np.minimum(value, ways.min(axis=1))
     own = np.minimum(leaf[:, 0], hop + value[:, follows[:, 0]])
-    return np.clip(1.0 - own / 200.0, -1.0, 1.0)
-
-
-def angle_between(a: Array, path: Array) -> Array:
-    """Least angle of rotations (..., 3, 3) from those of a path (n, 3, 3)."""
-    traces = (a.reshape(*a.shape[:-2], 9) @ path.reshape(-1, 9).T).max(axis=-1)
-    return np.asarray(np.arccos(np.clip(0.5 * (traces - 1.0), -1.0, 1.0)))
+    return np.clip(1.0 - own / DEAREST, -1.0, 1.0)
 
 
 def _index(group: Array, R: Array) -> int:
@@ -346,17 +234,69 @@ def choices(hand: Hand, turns: list[Turn], success: Array, count: int, rng: Any)
     return Rows((goals @ hand.level.T).reshape(count, 9), labels)
 
 
+ASKED = 10_000
+"""Number of random goals of which *choose* learns."""
+FAILED, BESIDE, BARE, DEAREST = 150.0, 800.0, 0.2, 400.0
+"""In control periods: what a move that does not arrive costs, what a goal costs, per rad, that a move passes farther
+away than the third number, rad, and the cost at which moves are equally bad."""
+NAMES = ("turn", "back", "leave")
 ROUNDS = (
-    ("model", 2, 0.02, 0.0),
-    ("model", 2, 0.02, 0.5),
-    ("model", 1, 0.02, 0.5),
-    ("model", 1, 0.01, 0.7),
-    ("model", 1, 0.01, 0.9),
-    ("MuJoCo", 1, 0.0, 0.7),
-    ("MuJoCo", 1, 0.0, 1.0),
+    ("drill", 4, 0.02, 0.0),
+    ("drill", 3, 0.01, 1.0),
+    *(("model", 3, 0.01, 0.9),) * 6,
+    *(("MuJoCo", 2, 0.0, 0.9),) * 4,
 )
-"""World of each round of practice, how often every move is made, the noise of commands, rad, and the share of the moves
-that the networks make; the teachers make the others."""
+"""Kind of each round, how often every move is made, the noise of commands, rad, and the share of the moves that the
+networks make; the teachers make the others. In a drill moves are made alone; in the model and in MuJoCo they follow
+each other."""
+
+
+def fit_moves(rows: Rows, count: int, steps: int, width: int, seed: int) -> list[Policy]:
+    """A network for each move, all at once by Adam with least squares.
+
+    The last column of the observations is the move. Each batch has as many rows of every move.
+    """
+    x, y, move = rows.observations[:, :-1], rows.actions, rows.observations[:, -1].astype(int)
+    mean, spread = x.mean(axis=0), x.std(axis=0) + 1e-8
+    scaled = jnp.asarray(np.clip((x - mean) / spread, -10.0, 10.0), jnp.float32)
+    own = [np.flatnonzero(move == k) for k in range(count)]
+    table = jnp.asarray(np.array([np.resize(k, max(map(len, own))) for k in own]))
+    actions, sizes = jnp.asarray(y, jnp.float32), [x.shape[1], width, width, y.shape[1]]
+    keys = jax.random.split(jax.random.key(seed), count)
+    weights = jax.vmap(lambda key: layers(key, sizes, 0.1))(keys)
+
+    def loss(weights: Any, rows: Any) -> Any:
+        return jnp.mean((network(weights, scaled[rows]) - actions[rows]) ** 2)
+
+    def each(state: Any, key: Any, rows: Any, rate: Any) -> Any:
+        drawn = rows[jax.random.randint(key, (PART,), 0, len(rows))]
+        weights, first, second, n = state
+        g, n = jax.grad(loss)(weights, drawn), n + 1
+        first = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, first, g)
+        second = jax.tree.map(lambda v, g: 0.999 * v + 0.001 * g**2, second, g)
+        size = rate * jnp.sqrt(1.0 - 0.999**n) / (1.0 - 0.9**n)
+        moved = jax.tree.map(
+            lambda w, m, v: w - size * m / (jnp.sqrt(v) + 1e-8), weights, first, second
+        )
+        return of_types((moved, first, second, n), state)
+
+    @jax.jit
+    def train(state: Any, keys: Any) -> Any:
+        def step(state: Any, at: Any) -> tuple[Any, None]:
+            k, key = at
+            rate = RATE * (1.0 + jnp.cos(jnp.pi * k / len(keys)))
+            drawn = jax.random.split(key, count)
+            return jax.vmap(each, (0, 0, 0, None))(state, drawn, table, rate), None
+
+        return jax.lax.scan(step, state, (jnp.arange(len(keys)), keys))[0]
+
+    zeros = jax.tree.map(jnp.zeros_like, weights)
+    state = (weights, zeros, zeros, jnp.zeros(count, jnp.float32))
+    found = train(state, jax.random.split(jax.random.key(seed + 1), steps))[0]
+    return [
+        Policy(ID, [(np.asarray(W[k]), np.asarray(b[k])) for W, b in found], mean, spread)
+        for k in range(count)
+    ]
 
 
 @dataclasses.dataclass
@@ -382,7 +322,7 @@ class Training:
     def begun(cls, hand: Hand, draws: int, seed: int) -> Training:
         """With turns alone."""
         begin, rng = time.process_time(), np.random.default_rng(seed)
-        turns, ways_back = turns_from_home(hand, draws, rng), []
+        turns, ways_back = covering(hand, turns_from_home(hand, draws, rng), 1500, rng), []
         for turn in turns:
             level = hand.level @ hand.symmetry(turn.goal).T
             if angle(level.T @ turn.goal) > 1e-6:
@@ -391,14 +331,18 @@ class Training:
         return cls(hand, turns, ways_back, none(), [], time.process_time() - begin)
 
     def practise(
-        self, world: World, each: int, noise: float, share: float, seed: int, nets: dict[str, Any]
+        self, kind: str, each: int, noise: float, share: float, seed: int, nets: dict[str, Any]
     ) -> None:
         """One round."""
         begin = time.process_time()
         rng = np.random.default_rng([seed, len(self.made)])
         own = Practice(self.hand, self.turns, self.ways_back, rng, noise, share, **nets)
-        self.made.append(own.run(world, each))
+        self.made.append(
+            own.drill(each) if kind == "drill" else own.run(world_of(kind, self.hand.task), each)
+        )
         for name, pairs in own.rows.items():
+            if not pairs:
+                continue
             new = [np.array(column) for column in zip(*pairs)]
             old = self.rows[name]
             parts = [new] if old.observations.size == 0 else [old, new]
@@ -406,12 +350,14 @@ class Training:
         self.seconds += time.process_time() - begin
 
     def networks(self, steps: int, width: int, seed: int) -> dict[str, Any]:
-        """Fit *turn* and *leave*."""
-        begin = time.process_time()
-        nets = {}
+        """Fit all but *choose*."""
+        begin, nets = time.process_time(), {}
         for name, rows in self.rows.items():
-            epochs = max(5, round(steps * 256 / len(rows.observations)))
-            nets[name] = fit(rows, ID, epochs, width, 1, seed)[0]
+            if name == "turn":
+                nets[name] = fit_moves(rows, len(self.turns), steps, width // 2, seed)
+            elif len(rows.observations):
+                epochs = max(5, round(steps * 256 / len(rows.observations)))
+                nets[name] = fit(rows, ID, epochs, width, 1, seed)[0]
         self.seconds += time.process_time() - begin
         return nets
 
@@ -421,7 +367,7 @@ class Training:
         made = np.sum(self.made[1:] or self.made, axis=0)
         success = (made[:, 1] + 1.0) / (made[:, 0] + 2.0)
         rng = np.random.default_rng([seed, 1])
-        rows = choices(self.hand, self.turns, success, 20_000, rng)
+        rows = choices(self.hand, self.turns, success, ASKED, rng)
         epochs = max(5, round(steps * 256 / len(rows.observations)))
         choose = fit(rows, ID, epochs, width, 1, seed)[0]
         self.seconds += time.process_time() - begin
@@ -449,16 +395,14 @@ class Training:
                 ends = np.cumsum(found[f"{kind}_steps"])[:-1]
                 parts = [np.split(found[f"{kind}_{name}"], ends) for name in "qu"]
                 turns[kind] = [Turn(hand, *row) for row in zip(found[f"{kind}_goals"], *parts)]
-            rows = {
-                name: Rows(found[f"{name}_x"], found[f"{name}_y"]) for name in ("turn", "leave")
-            }
+            rows = {name: Rows(found[f"{name}_x"], found[f"{name}_y"]) for name in NAMES}
             made, seconds = list(found["made"]), float(found["seconds"])
         return cls(hand, turns["turn"], turns["back"], rows, made, seconds)
 
 
 def none() -> dict[str, Rows]:
     """No labels."""
-    return {name: Rows(np.empty((0, 0)), np.empty((0, 0))) for name in ("turn", "leave")}
+    return {name: Rows(np.empty((0, 0)), np.empty((0, 0))) for name in NAMES}
 
 
 def world_of(name: str, task: Task) -> World:
@@ -478,7 +422,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("student"), help="a folder")
     parser.add_argument("--draws", type=int, default=150, help="rotations that turns are to cover")
     parser.add_argument(
-        "--steps", type=int, default=6000, help="of Adam, for each network of each round"
+        "--steps", type=int, default=2500, help="of Adam, for each network of each round"
     )
     parser.add_argument("--width", type=int, default=128)
     parser.add_argument("--seed", type=int, default=0)
@@ -499,7 +443,7 @@ def main() -> None:
     )
     nets = training.networks(**size) if training.made else {}
     for name, each, noise, share in ROUNDS[len(training.made) :]:
-        training.practise(world_of(name, hand.task), each, noise, share, given.seed, nets)
+        training.practise(name, each, noise, share, given.seed, nets)
         training.save(path)
         tries, arrived = training.made[-1].sum(axis=0)
         rows = {name: len(rows.observations) for name, rows in training.rows.items()}
@@ -508,9 +452,8 @@ def main() -> None:
             flush=True,
         )
         nets = training.networks(**size)
-        for name, net in nets.items():
-            net.save(given.output / f"{name}.npz")
-    training.student(nets, **size).save(given.output)
+        if all(len(rows.observations) for rows in training.rows.values()):
+            training.student(nets, **size).save(given.output)
     print(f"{training.seconds:.0f} CPU s")
 
 

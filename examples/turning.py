@@ -1,8 +1,9 @@
 """Networks that turn an object in a hand from goal to goal, as a controller.
 
-Three networks act; no search and no model predictive control runs beside them. *Choose* names the next of a few turns
-that a hand makes from its home pose. *Turn* makes it, from the measured configuration in every control period. *Leave*
-takes the fingers off the object and back home. Poses that differ by a symmetry of the object are the same to them.
+Networks act; no search and no model predictive control runs beside them. *Choose* names the next of some moves that a
+hand makes from its home pose. For each move there is a network *turn*, which gives the command of every control period
+from the measured configuration. *Back* turns the object until it lies level again, and *leave* takes the fingers off it
+and back home. Poses that differ by a symmetry of the object are the same to them.
 ``student.py`` trains them.
 """
 
@@ -25,12 +26,14 @@ ID = "allegro_cube/turn"
 PERIODS, PATIENCE, GAIN = 60, 10, 0.01
 """Largest number of control periods of a turn, number of them without progress after which it ends, and the smallest
 progress, rad."""
-NEAR = 0.15
-"""Rotation, rad, within which a turn has arrived."""
+NEAR, FINE, SHORT = 0.15, 0.05, 4
+"""Rotation, rad, within which a turn has arrived; within which one to a goal ends; and periods without progress after
+which it ends if it has arrived."""
 LEAVING = 60
 """Largest number of control periods in which the fingers leave."""
-HOME = 0.05
-"""Distance of all joints from home, rad, within which the fingers are there."""
+HOME, SETTLING = 0.05, 3
+"""Distance of all joints from home, rad, within which the fingers are there, and number of periods in which they settle.
+Without these, moves begin from other joints than those of their labels."""
 
 
 def angle(R: Array) -> Array:
@@ -69,7 +72,7 @@ class Hand:
         return np.asarray(self.group[np.einsum("ij,ik,gkj->g", self.level, R, self.group).argmax()])
 
     def turning(self, q: Array, u: Array, goal: Array) -> Array:
-        """What *turn* sees at q (nq) after the command u (nu) with a rotation (3, 3) as goal."""
+        """What *turn* and *back* see at q (nq) after the command u (nu) with a rotation (3, 3) as goal."""
         p, R = self.pose(q)
         S = self.symmetry(goal)
         way = rotation_vector(goal @ R.T)
@@ -115,12 +118,15 @@ class Student:
     Args:
         hand: The task.
         moves: Rotations (n, 3, 3) that *choose* chooses from, for an object at the start's rotation.
-        choose, turn, leave: The networks.
+        choose, back, leave: Networks that choose a move, turn the object back to level, and leave it.
+        turn: A network for each move.
     """
 
-    def __init__(self, hand: Hand, moves: Array, choose: Any, turn: Any, leave: Any) -> None:
+    def __init__(
+        self, hand: Hand, moves: Array, choose: Any, turn: Any, back: Any, leave: Any
+    ) -> None:
         self.hand, self.moves = hand, moves
-        self.choose, self.turn, self.leave = choose, turn, leave
+        self.choose, self.turn, self.back, self.leave = choose, turn, back, leave
         cosets = np.einsum("ij,mjk,gkl->mgil", hand.level.T, moves, hand.group)
         self.lies = angle(cosets).min(axis=1) < 1e-6  # whether the object rests level after a move
         self.begin()
@@ -148,9 +154,10 @@ class Student:
                 self.goal, self.stage = self.moves[self.move] @ S.T, "turn"
             elif self.stage == "turn":
                 arrived = self._turned(world)
-                if not arrived:
+                level = bool(arrived and self.lies[self.move])
+                if not level:  # a move to the goal that has not met it, or one that has failed
                     self.failed.add(self.move)
-                self.stage = "leave" if arrived and self.lies[self.move] else "return"
+                self.stage = "leave" if level else "return"
                 self.goal = self._level(world)
             elif self.stage == "return":
                 self._turned(world)
@@ -168,7 +175,8 @@ class Student:
 
     def turn_command(self, q: Array) -> Array:
         """The next command of a turn."""
-        return self.hand.commanded(q, self.turn(self.hand.turning(q, self.u, self.goal)))
+        net = self.turn[self.move] if self.stage == "turn" else self.back
+        return self.hand.commanded(q, net(self.hand.turning(q, self.u, self.goal)))
 
     def leave_command(self, world: World, period: int) -> Array | None:
         """The next command of leaving; None if the fingers are at home."""
@@ -185,21 +193,26 @@ class Student:
     def _turned(self, world: World) -> bool:
         """Turn to the present goal, or as near as it gets."""
         least, since, off = np.inf, 0, np.inf
+        to_goal = self.stage == "turn" and not self.lies[self.move]
         for _ in range(PERIODS):
             self._advance(world, self.turn_command(world.q))
             off = float(angle(self.goal.T @ self.hand.pose(world.q)[1]))
             least, since = (off, 0) if off < least - GAIN else (least, since + 1)
-            if off <= NEAR or since >= PATIENCE or world.lost:
+            if off <= (FINE if to_goal else NEAR) or world.lost:
                 break
-        self.log.append((self.move if self.stage == "turn" else -1, off <= NEAR))
-        return off <= NEAR
+            if since >= (SHORT if off <= NEAR else PATIENCE):
+                break
+        self.log.append((self.move if self.stage == "turn" else -1, least <= NEAR))
+        return bool(least <= NEAR)
 
     def _left(self, world: World) -> None:
         for period in range(2 * LEAVING):
             u = self.leave_command(world, period)
             if u is None or world.lost:
-                return
+                break
             self._advance(world, u)
+        for _ in range(SETTLING):
+            self._advance(world, self.hand.home)
 
     def _advance(self, world: World, u: Array) -> None:
         """One control period; the command changes linearly, up to u at its end."""
@@ -213,13 +226,18 @@ class Student:
         """Write the networks as files of a folder."""
         folder.mkdir(parents=True, exist_ok=True)
         self.choose.save(folder / "choose.npz", moves=self.moves)
-        self.turn.save(folder / "turn.npz")
+        self.back.save(folder / "back.npz")
         self.leave.save(folder / "leave.npz")
+        for k, net in enumerate(self.turn):
+            net.save(folder / f"turn_{k}.npz")
 
     @classmethod
     def load(cls, folder: Path, hand: Hand) -> Student:
         """Read what `save` wrote."""
         with np.load(folder / "choose.npz") as found:
             moves = found["moves"]
-        names = ("choose", "turn", "leave")
-        return cls(hand, moves, *(Policy.load(folder / f"{name}.npz") for name in names))
+        turn = [Policy.load(folder / f"turn_{k}.npz") for k in range(len(moves))]
+        choose, back, leave = (
+            Policy.load(folder / f"{name}.npz") for name in ("choose", "back", "leave")
+        )
+        return cls(hand, moves, choose, turn, back, leave)

@@ -15,6 +15,7 @@ pytest.importorskip("gymnasium")
 from qdsim import systems
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+import known_turns
 import student as example
 import turning
 
@@ -33,6 +34,11 @@ class Watched(example.Model):
         self.lost = self.lost or self.steps > 60
 
 
+def rest(seen: np.ndarray) -> np.ndarray:
+    """No pressure of the fingers: for networks that a test does without."""
+    return np.zeros(16)
+
+
 @functools.cache
 def hand() -> turning.Hand:
     return turning.Hand(systems.load("allegro_cube").tasks["turn"])
@@ -41,7 +47,7 @@ def hand() -> turning.Hand:
 def turned(v: np.ndarray) -> np.ndarray:
     """The rotation (3, 3) of a rotation vector."""
     a = np.linalg.norm(v)
-    return example.rotation_matrix(np.concatenate(([np.cos(a / 2)], np.sin(a / 2) * v / a)))
+    return known_turns.rotation_matrix(np.concatenate(([np.cos(a / 2)], np.sin(a / 2) * v / a)))
 
 
 def test_symmetric_poses_look_alike() -> None:
@@ -52,7 +58,7 @@ def test_symmetric_poses_look_alike() -> None:
     goal = R @ turned(np.array([0.1, 0.5, -0.2]))
     seen = hand().turning(q, u, goal)
     for S in hand().group[:5]:
-        other = example.turned_object(task.space, q, S)
+        other = known_turns.turned_object(task.space, q, S)
         np.testing.assert_allclose(hand().turning(other, u, goal @ S), seen, atol=1e-9)
 
 
@@ -62,17 +68,18 @@ def test_a_short_training_turns_the_cube() -> None:
     for sign in (1.0, -1.0):
         goal = turned(np.array([0.0, 0.0, sign * np.pi / 2]))
         q = np.array(hand().task.start)
-        turns.append(example.found_turn(hand(), goal, q, hand().joints(q)))
+        turns.append(known_turns.found_turn(hand(), goal, q, hand().joints(q)))
     assert all(turn is not None for turn in turns)
     training = example.Training(hand(), turns, [], example.none(), [], 0.0)
     nets = {}
-    for noise, share in ((0.02, 0.0), (0.01, 0.5)):
-        training.practise(example.Model(hand().task), 2, noise, share, 0, nets)
+    for noise, share in ((0.02, 0.0), (0.01, 1.0)):
+        training.practise("drill", 2, noise, share, 0, nets)
         nets = training.networks(2000, 128, 0)
     reached = []
-    for k, start in zip(range(10), example.starts(hand(), np.random.default_rng(1))):
+    for k, start in zip(range(10), known_turns.starts(hand(), np.random.default_rng(1))):
         turn = turns[k % 2]
-        student = turning.Student(hand(), turn.goal[None], lambda _: np.zeros(1), **nets)
+        net = nets["turn"][k % 2]
+        student = turning.Student(hand(), turn.goal[None], lambda _: [0.0], [net], rest, rest)
         world = Watched(hand().task)
         world.goal = turn.goal
         world.reset(start)

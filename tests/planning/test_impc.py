@@ -513,6 +513,16 @@ def test_a_reset_controller_repeats_itself(pushing: Task) -> None:
     np.testing.assert_array_equal(loop.commands, guess)
 
 
+def test_changes_count_from_the_command_that_was_executed(pushing: Task) -> None:
+    """If changes of the command cost much more than all else, the best command is the one before."""
+    cost = TrackingCost(object=1e-6, robot=0.0, command=1e6)
+    loop = Mpc(pushing, pushing.impc.replace(cost=cost, start="hold"), iterations=5)
+    other = loop.act(pushing.start) + 0.05
+    np.testing.assert_allclose(loop.act(pushing.start, before=other), other, atol=1e-4)
+    with pytest.raises(ValueError, match="before"):
+        loop.act(pushing.start, before=other[:1])
+
+
 def test_predictions_are_roll_outs(pushing: Task) -> None:
     loop = Mpc(pushing)
     assert loop.prediction is None and loop.commands is None
