@@ -167,13 +167,16 @@ class Practice(Student):
         return self.order.pop()
 
     def turn_command(self, q: Array) -> Array:
-        if self.stage == "turn":
-            right, seen = self.turns[self.move].teach(q, self.u, self.goal)
-            self.rows["turn"] += [(np.append(x, self.move), y) for x, y in seen]
-        else:
-            way = min(self.ways_back, key=lambda way: way.away(q, self.goal))
-            right, seen = way.teach(q, self.u, self.goal)
-            self.rows["back"] += seen
+        move = self.stage == "turn"
+        ways = [self.turns[self.move]] if move else self.ways_back
+        away, nearest = min((way.away(q, self.goal), k) for k, way in enumerate(ways))
+        right = None
+        near = away <= ASTRAY or not move  # ways back begin anywhere
+        if near or not self.acts:
+            right, seen = ways[nearest].teach(q, self.u, self.goal)
+            if near:
+                kept = [(np.append(x, self.move), y) for x, y in seen] if move else seen
+                self.rows["turn" if move else "back"] += kept
         if not self.acts:
             return self._noisy(q, self.u if right is None else right)
         return self._noisy(q, super().turn_command(q))
@@ -239,6 +242,8 @@ ASKED = 10_000
 FAILED, BESIDE, BARE, DEAREST = 150.0, 800.0, 0.2, 400.0
 """In control periods: what a move that does not arrive costs, what a goal costs, per rad, that a move passes farther
 away than the third number, rad, and the cost at which moves are equally bad."""
+ASTRAY = 1.5
+"""Distance from a known turn, by `Turn.away`, beyond which a move has no labels: there the teacher is no example."""
 NAMES = ("turn", "back", "leave")
 ROUNDS = (
     ("drill", 4, 0.02, 0.0),
