@@ -30,7 +30,8 @@ __all__ = ["SECOND_ORDER", "SEEDS", "SETTLE", "Trials"]
 SEEDS = 3
 """Number of roll-outs of each edge."""
 SETTLE = 0.3
-"""Time in s for which the last command is held, so that springs and bodies come to rest."""
+"""Time in s for which the last command is held, so that springs and bodies come to rest. With
+three times as much, test_executable.py fails."""
 WORLD = TransferOptions()
 """Speed of executions, and the friction of a plane that is not part of the model."""
 SECOND_ORDER = DynamicOptions(margin=0.02, recovery_speed=0.1, infeasible="soften")

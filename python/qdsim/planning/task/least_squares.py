@@ -14,7 +14,8 @@ STEPS = 20
 PATIENCE = 4
 """Largest number of successive steps that reduce the error by less than a tenth. Near a solution
 the error falls by powers of ten. Far from one, it falls slowly along the limits towards a pose out
-of reach, but an iteration around obstacles also may have a few slow steps."""
+of reach, but an iteration around obstacles also may have a few slow steps. With one,
+test_arms_among_posts.py fails."""
 
 
 def bounded_least_squares(

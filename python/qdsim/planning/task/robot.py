@@ -67,7 +67,8 @@ SETTLING_STEPS = 5
 it, divided by a radius."""
 
 TOUCHING = 1e-3
-"""Gaps and penetrations (of soft contacts) up to this count as touching, m."""
+"""Gaps and penetrations (of soft contacts) up to this count as touching, m; with a tenth or ten times as much,
+test_carried.py fails."""
 
 GRAVITY = 9.81
 """Gravity for objects on a plane that is not part of the model, if the model has none, m/s^2."""
