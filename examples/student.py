@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from clone import PART as FEWEST
 from clone import RATE, fit
 from known_turns import (
     LONGEST,
@@ -101,7 +102,7 @@ class Practice(Student):
         turns, ways_back: Turns from home, and from their ends to level.
         rng: Draws moves and noise.
         noise: Of commands, rad.
-        share: Of the moves that the networks make.
+        share: Of the moves that the networks make, as far as there are any.
         turn, back, leave: The networks, if the share is not 0.
     """
 
@@ -170,14 +171,15 @@ class Practice(Student):
         move = self.stage == "turn"
         ways = [self.turns[self.move]] if move else self.ways_back
         away, nearest = min((way.away(q, self.goal), k) for k, way in enumerate(ways))
+        acts = self.acts and (self.turn if move else self.back) is not None
         right = None
         near = away <= ASTRAY or not move  # ways back begin anywhere
-        if near or not self.acts:
+        if near or not acts:
             right, seen = ways[nearest].teach(q, self.u, self.goal)
             if near:
                 kept = [(np.append(x, self.move), y) for x, y in seen] if move else seen
                 self.rows["turn" if move else "back"] += kept
-        if not self.acts:
+        if not acts:
             return self._noisy(q, self.u if right is None else right)
         return self._noisy(q, super().turn_command(q))
 
@@ -189,7 +191,8 @@ class Practice(Student):
         if right is not None:
             row = self.hand.leaving(q, self.u, period), self.hand.action(q, right)
             self.rows["leave"].append(row)
-        u = super().leave_command(world, period) if self.acts else right
+        acts = self.acts and self.leave is not None
+        u = super().leave_command(world, period) if acts else right
         return None if u is None else self._noisy(q, u)
 
     def _noisy(self, q: Array, u: Array) -> Array:
@@ -248,6 +251,7 @@ NAMES = ("turn", "back", "leave")
 ROUNDS = (
     ("drill", 4, 0.02, 0.0),
     ("drill", 3, 0.01, 1.0),
+    ("model", 2, 0.02, 0.0),
     *(("model", 3, 0.01, 0.9),) * 6,
     *(("MuJoCo", 2, 0.0, 0.9),) * 4,
 )
@@ -360,7 +364,7 @@ class Training:
         for name, rows in self.rows.items():
             if name == "turn":
                 nets[name] = fit_moves(rows, len(self.turns), steps, width // 2, seed)
-            elif len(rows.observations):
+            elif len(rows.observations) >= FEWEST:
                 epochs = max(5, round(steps * 256 / len(rows.observations)))
                 nets[name] = fit(rows, ID, epochs, width, 1, seed)[0]
         self.seconds += time.process_time() - begin
@@ -457,7 +461,7 @@ def main() -> None:
             flush=True,
         )
         nets = training.networks(**size)
-        if all(len(rows.observations) for rows in training.rows.values()):
+        if len(nets) == len(NAMES):
             training.student(nets, **size).save(given.output)
     print(f"{training.seconds:.0f} CPU s")
 
