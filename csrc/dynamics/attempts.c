@@ -21,8 +21,8 @@ static qd_status attempt_once(const step_call *s, const char *reason) {
 static qd_status attempt(const step_call *s, const char *reason) {
   problem *p = &s->w->problem;
   const qd_status status = attempt_once(s, reason);
-  if (step_is_vague(status) && !(p->recovery & RECOVER_RESIST) && problem_may_resist(p)) {
-    p->recovery |= RECOVER_RESIST;
+  if (step_is_vague(status) && !(p->attempt.recovery & RECOVER_RESIST) && problem_may_resist(p)) {
+    p->attempt.recovery |= RECOVER_RESIST;
     return attempt_once(s, "inertia of joints resists");
   }
   return status;
@@ -31,7 +31,7 @@ static qd_status attempt(const step_call *s, const char *reason) {
 /* ---------------------------------------------------------------- changes */
 
 static int has_constraints(const step_call *s, qd_status status) {
-  return step_contradicts(status, s->options) && s->model->constraint_count > 0;
+  return step_contradicts(status, s->options) && s->model->constraint.count > 0;
 }
 
 static int has_shallow(const step_call *s, qd_status status) {
@@ -75,8 +75,8 @@ static qd_status recover(const step_call *s, qd_status status) {
     if (!CHANGES[k].when(s, status)) {
       continue;
     }
-    p->recovery = (p->recovery | CHANGES[k].begins) & ~CHANGES[k].ends;
-    if (p->recovery & RECOVER_SOFTEN) {
+    p->attempt.recovery = (p->attempt.recovery | CHANGES[k].begins) & ~CHANGES[k].ends;
+    if (p->attempt.recovery & RECOVER_SOFTEN) {
       working_set_complete(&s->w->set, s->model);
     }
     status = attempt(s, CHANGES[k].name);
@@ -127,25 +127,25 @@ static int find_missed(const step_call *s, int add) {
 static void begin(const step_call *s) {
   problem *p = &s->w->problem;
   step_result_reset(s->result);
-  p->recovery = 0;
-  p->loads_are_known = 0;
-  p->proven = -1;
-  p->coulomb = s->options->law == QD_LAW_COULOMB;
+  p->attempt.recovery = 0;
+  p->loads.are_known = 0;
+  p->attempt.proven = -1;
+  p->attempt.coulomb = s->options->law == QD_LAW_COULOMB;
   p->soft.count = 0;
   begin_contacts(s->model, s->w, s->options, s->input);
 }
 
 static void report(const step_call *s) {
   const problem *p = &s->w->problem;
-  s->result->relaxed_contacts = p->relaxed_count;
-  s->result->bounces = p->bounce_count;
-  s->result->capped_rows = p->capped_count;
-  s->result->deep_contacts = p->deep_count;
+  s->result->relaxed_contacts = p->report.relaxed;
+  s->result->bounces = p->report.bounces;
+  s->result->capped_rows = p->report.capped;
+  s->result->deep_contacts = p->report.deep;
   s->result->culprit_count = 0;
 }
 
 static void settle_soft(const step_call *s) {
-  if (s->model->soft_pair_count > 0) {
+  if (s->model->pair.soft_count > 0) {
     s->result->contact_count += pressure_newton_report(s->w);
     pressure_newton_settle(s->w, s->result->bristle);
   }

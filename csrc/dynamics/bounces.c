@@ -12,7 +12,7 @@
 #define SHARE_ENOUGH 0.1
 
 static bounce_group *group_of(const step_call *s, const qd_contact *c) {
-  const int *tree = s->model->body_tree, *of_tree = s->w->bounces.of_tree;
+  const int *tree = s->model->body.tree, *of_tree = s->w->bounces.of_tree;
   for (int side = 0; side < 2; ++side) {
     const int own = tree[side ? c->body_a : c->body_b];
     if (own >= 0 && of_tree[own] >= 0) {
@@ -49,14 +49,14 @@ static void add_work(const step_call *s, int index, const double *way, bounce_gr
 /* The work of every group in the present step. */
 static void measure_work(const step_call *s) {
   const problem *p = &s->w->problem;
-  double *way = p->scratch;
-  for (int i = 0; i < s->model->tree_count; ++i) {
+  double *way = p->scratch.variables;
+  for (int i = 0; i < s->model->tree.count; ++i) {
     bounce_group *group = s->w->bounces.group + i;
     group->work = group->scale = 0.0;
     group->count = 0;
   }
   for (int dof = 0; dof < s->model->nv; ++dof) {
-    way[dof] = 0.5 * (s->options->h * p->coasting[dof] + s->result->delta[dof]);
+    way[dof] = 0.5 * (s->options->h * p->state.coasting[dof] + s->result->delta[dof]);
   }
   for (int i = 0; i < s->w->collision.count; ++i) {
     bounce_group *group = group_of(s, s->w->collision.contact + i);
@@ -68,9 +68,9 @@ static void measure_work(const step_call *s) {
 
 /* Solves the step with the groups' shares, and measures its work. */
 static qd_status solve_shares(const step_call *s) {
-  for (int i = 0; i < s->model->tree_count; ++i) {
+  for (int i = 0; i < s->model->tree.count; ++i) {
     const int group = s->w->bounces.of_tree[i];
-    s->w->problem.bounce_share[i] = group >= 0 ? s->w->bounces.group[group].share : 1.0;
+    s->w->problem.loads.bounce_share[i] = group >= 0 ? s->w->bounces.group[group].share : 1.0;
   }
   const qd_status status = attempts_solve(s, "less restitution");
   if (status == QD_OK) {
@@ -88,7 +88,7 @@ static int may_crowd(qd_status status) {
 /* Makes the islands of the present step groups. */
 static void form_groups(const step_call *s) {
   bounce_search *b = &s->w->bounces;
-  for (int i = 0; i < s->model->tree_count; ++i) {
+  for (int i = 0; i < s->model->tree.count; ++i) {
     b->of_tree[i] = s->w->problem.islands.parent[i];
     b->group[i] = (bounce_group){.share = 1.0};
   }
@@ -98,9 +98,9 @@ static void form_groups(const step_call *s) {
  */
 static bounce_group *failed_group(const step_call *s) {
   const problem *p = &s->w->problem;
-  for (int i = 0; i < s->model->tree_count && p->failed_island >= 0; ++i) {
+  for (int i = 0; i < s->model->tree.count && p->attempt.failed_island >= 0; ++i) {
     bounce_group *group = s->w->bounces.group + s->w->bounces.of_tree[i];
-    if (p->islands.parent[i] == p->failed_island && s->w->bounces.of_tree[i] >= 0) {
+    if (p->islands.parent[i] == p->attempt.failed_island && s->w->bounces.of_tree[i] >= 0) {
       return group->open ? NULL : group;
     }
   }
@@ -125,7 +125,7 @@ static qd_status make_room(const step_call *s, qd_status status) {
 /* Opens the groups whose contacts do positive work; returns how many are open. */
 static int open_groups(const step_call *s) {
   int count = 0;
-  for (int i = 0; i < s->model->tree_count; ++i) {
+  for (int i = 0; i < s->model->tree.count; ++i) {
     bounce_group *group = s->w->bounces.group + i;
     if (!group->open && group->count > 0 && group->work > CALLERS_ROUNDING * group->scale) {
       group->open = 1;
@@ -138,7 +138,7 @@ static int open_groups(const step_call *s) {
 
 /* Records the work of open groups without bounces, and the intervals of their shares. */
 static void begin_search(const step_call *s) {
-  for (int i = 0; i < s->model->tree_count; ++i) {
+  for (int i = 0; i < s->model->tree.count; ++i) {
     bounce_group *group = s->w->bounces.group + i;
     if (!group->open) {
       continue;
@@ -160,7 +160,7 @@ static void begin_search(const step_call *s) {
  * search. */
 static int choose_shares(const step_call *s, int round) {
   int count = 0;
-  for (int i = 0; i < s->model->tree_count; ++i) {
+  for (int i = 0; i < s->model->tree.count; ++i) {
     bounce_group *group = s->w->bounces.group + i;
     if (!group->open) {
       continue;
@@ -181,11 +181,11 @@ static int choose_shares(const step_call *s, int round) {
  * others. */
 static void narrow(const step_call *s, qd_status status) {
   const problem *p = &s->w->problem;
-  for (int i = 0; i < s->model->tree_count; ++i) {
+  for (int i = 0; i < s->model->tree.count; ++i) {
     const int own = s->w->bounces.of_tree[i];
     bounce_group *group = own >= 0 ? s->w->bounces.group + own : NULL;
     if (group == NULL || !group->open || group->share == group->low ||
-        (status != QD_OK && p->islands.parent[i] != p->failed_island)) {
+        (status != QD_OK && p->islands.parent[i] != p->attempt.failed_island)) {
       continue;
     }
     const double excess = status == QD_OK ? group->work - group->limit : INFINITY;
@@ -202,29 +202,29 @@ static void narrow(const step_call *s, qd_status status) {
 /* Sets the shares found; returns 1 if they differ from those of the present step. */
 static int settle(const step_call *s, int find) {
   int differ = 0;
-  for (int i = 0; i < s->model->tree_count; ++i) {
+  for (int i = 0; i < s->model->tree.count; ++i) {
     bounce_group *group = s->w->bounces.group + i;
     const double share = group->open && find ? group->low : 1.0;
     group->share = share;
   }
-  for (int i = 0; i < s->model->tree_count; ++i) {
+  for (int i = 0; i < s->model->tree.count; ++i) {
     const int group = s->w->bounces.of_tree[i];
-    differ |= group >= 0 && s->w->problem.bounce_share[i] != s->w->bounces.group[group].share;
+    differ |= group >= 0 && s->w->problem.loads.bounce_share[i] != s->w->bounces.group[group].share;
   }
   return differ;
 }
 
 static double smallest_share(const step_call *s) {
   double least = 1.0;
-  for (int i = 0; i < s->model->tree_count; ++i) {
-    least = fmin(least, s->w->problem.bounce_share[i]);
+  for (int i = 0; i < s->model->tree.count; ++i) {
+    least = fmin(least, s->w->problem.loads.bounce_share[i]);
   }
   return least;
 }
 
 /* Searches for the shares of groups that do too much work. */
 static qd_status search(const step_call *s, int crowded) {
-  for (int i = 0; i < s->model->tree_count; ++i) {
+  for (int i = 0; i < s->model->tree.count; ++i) {
     s->w->bounces.group[i].share = s->w->bounces.group[i].open ? 0.0 : 1.0;
   }
   qd_status status = solve_shares(s);
@@ -246,11 +246,11 @@ static qd_status search(const step_call *s, int crowded) {
 }
 
 qd_status bounces_solve(const step_call *s) {
-  for (int i = 0; i < s->model->tree_count; ++i) {
-    s->w->problem.bounce_share[i] = 1.0;
+  for (int i = 0; i < s->model->tree.count; ++i) {
+    s->w->problem.loads.bounce_share[i] = 1.0;
   }
   qd_status status = attempts_solve(s, "as given");
-  if (!s->options->dynamic || s->w->problem.bounce_count == 0 ||
+  if (!s->options->dynamic || s->w->problem.report.bounces == 0 ||
       (status != QD_OK && !may_crowd(status))) {
     return status;
   }

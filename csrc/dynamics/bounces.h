@@ -23,8 +23,8 @@ typedef struct bounce_search {
 } bounce_search;
 
 static inline void bounces_lay_out(bounce_search *b, const qd_model *model, arena *a) {
-  b->of_tree = arena_ints(a, (size_t)model->tree_count);
-  b->group = arena_take(a, (size_t)model->tree_count * sizeof(bounce_group));
+  b->of_tree = arena_ints(a, (size_t)model->tree.count);
+  b->group = arena_take(a, (size_t)model->tree.count * sizeof(bounce_group));
 }
 
 /* As attempts_solve. If the contacts of an island would do positive work, and more than without

@@ -13,8 +13,8 @@ static int input_is_finite(const qd_step_input *in, const qd_model *model) {
   return all_finite(in->q, model->nq) && all_finite(in->u, model->nu) &&
          (in->v == NULL || all_finite(in->v, model->nv)) &&
          (in->tau == NULL || all_finite(in->tau, model->nv)) &&
-         (in->wrench == NULL || all_finite(in->wrench, QD_WRENCH * model->body_count)) &&
-         (in->bristle == NULL || all_finite(in->bristle, QD_BRISTLES * model->soft_pair_count)) &&
+         (in->wrench == NULL || all_finite(in->wrench, QD_WRENCH * model->body.count)) &&
+         (in->bristle == NULL || all_finite(in->bristle, QD_BRISTLES * model->pair.soft_count)) &&
          (in->mocap == NULL || all_finite(in->mocap, QD_POSE * model->mocap_count));
 }
 
@@ -33,9 +33,9 @@ static qd_status fail(const qd_model *model, const qd_step_input *input, qd_step
   }
   clear(result->delta, model->nv);
   clear(result->limit_force, model->nv);
-  clear(result->constraint_force, model->constraint_count * QD_CONSTRAINT_FORCE);
-  clear(result->tendon_force, model->tendon_count);
-  clear(result->bristle, model->soft_pair_count * QD_BRISTLES);
+  clear(result->constraint_force, model->constraint.count * QD_CONSTRAINT_FORCE);
+  clear(result->tendon_force, model->tendon.count);
+  clear(result->bristle, model->pair.soft_count * QD_BRISTLES);
   clear(result->actuator_force, 2 * model->nu);
   result->info.status = status;
   return status;

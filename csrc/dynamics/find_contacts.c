@@ -29,7 +29,7 @@ static void set_begin(const qd_model *model, qd_workspace *w, const qd_step_opti
 
 /* 1 if no contact has a law that acts at a distance. */
 static int all_yield(const qd_model *model) {
-  return !model->pairs_give && model->soft_pair_count == 0;
+  return !model->pair.give && model->pair.soft_count == 0;
 }
 
 /* MuJoCo's contacts act only within their margin. */
@@ -37,7 +37,7 @@ static void drop_apart(const qd_model *model, const qd_step_options *options, co
   int kept = 0;
   for (int i = 0; i < c->count && c->count <= c->capacity; ++i) {
     const int pair = c->contact[i].pair;
-    if (!contact_yields(model, options, pair) || c->contact[i].dist < model->pair_margin[pair]) {
+    if (!contact_yields(model, options, pair) || c->contact[i].dist < model->pair.margin[pair]) {
       c->contact[kept] = c->contact[i];
       c->feature[kept++] = c->feature[i];
     }
@@ -54,7 +54,7 @@ static void drop_idle_friction(const qd_model *model, const qd_step_options *opt
     qd_contact *contact = c->contact + i;
     const int pair = contact->pair;
     const contact_dofs dofs = contact_dofs_find(model, contact->body_a, contact->body_b);
-    if (dofs.on[0].count + dofs.on[1].count == 1 && model->pair_soft[pair] < 0 &&
+    if (dofs.on[0].count + dofs.on[1].count == 1 && model->pair.soft[pair] < 0 &&
         !contact_yields(model, options, pair) && contact_compliance(model, options, pair) == 0.0) {
       contact->dim = 1;
     }

@@ -39,13 +39,13 @@ static qd_status solve_convex(problem *p, island *one, const qd_cone_options *op
 
 /* 1 if the program takes slips into account: not in rough rounds that search for contacts. */
 static int has_law(const problem *p, const island *one, const island_program *program) {
-  return p->coulomb && one->fixed_point.block_count > 0 && !program->program.rough;
+  return p->attempt.coulomb && one->fixed_point.block_count > 0 && !program->program.rough;
 }
 
 qd_status law_solve(problem *p, island *one, const qd_cone_options *cone_options,
                     const island_program *program) {
-  one->report = (fixed_point_report){p->coulomb, 0.0, 1, 0};
-  if (p->coulomb) {
+  one->report = (fixed_point_report){p->attempt.coulomb, 0.0, 1, 0};
+  if (p->attempt.coulomb) {
     list_blocks(p, one);
   }
   if (!has_law(p, one, program)) {
@@ -53,11 +53,11 @@ qd_status law_solve(problem *p, island *one, const qd_cone_options *cone_options
   }
   const fixed_point_options law = {ACCURACY * p->options->tolerance * one->length,
                                    p->options->stop_after, cone_options->warm_start,
-                                   p->hurried && p->options->stop_after == 0};
+                                   p->attempt.hurried && p->options->stop_after == 0};
   const conic_answer out = answer_of(p, one);
   const qd_status status =
       fixed_point_solve(&one->fixed_point, one->cone_workspace, cone_options, &law,
-                        &program->program, p->g + one->row, &out, &one->info, &one->report);
+                        &program->program, p->program.g + one->row, &out, &one->info, &one->report);
   effort_add(&p->effort, &one->info);
   if (status == QD_OK && one->report.programs > 1) {
     one->info.method = QD_METHOD_COULOMB;
@@ -69,7 +69,7 @@ void law_withdraw(problem *p, island *one, const island_program *program) {
   fixed_point *s = &one->fixed_point;
   if (has_law(p, one, program)) {
     memset(s->next, 0, (size_t)s->block_count * sizeof(double));
-    fixed_point_use(s, p->g + one->row, s->next);
+    fixed_point_use(s, p->program.g + one->row, s->next);
   }
 }
 
@@ -106,22 +106,23 @@ qd_status law_soften(qd_workspace *w, island *one, const qd_cone_options *cone_o
   problem *p = &w->problem;
   fixed_point *s = &one->fixed_point;
   qd_status status = recovery_solve(w, one, cone_options, program, how);
-  one->report = (fixed_point_report){p->coulomb, 0.0, 1, 0};
-  if (!p->coulomb || s->block_count == 0) {
+  one->report = (fixed_point_report){p->attempt.coulomb, 0.0, 1, 0};
+  if (!p->attempt.coulomb || s->block_count == 0) {
     return status;
   }
-  fixed_point_begin(s, p->g + one->row);
+  fixed_point_begin(s, p->program.g + one->row);
   const double tolerance = ACCURACY * p->options->tolerance * one->length;
   const int most = p->options->stop_after > 0 ? p->options->stop_after : SOFT_PROGRAMS;
   const recovery_how again = how == RECOVERY_PROVEN ? RECOVERY_ROWS : how;
   one->report = (fixed_point_report){.programs = 1, .error = HUGE_VAL};
   for (int steps = 0; status == QD_OK;) {
-    one->report.error = fixed_point_read(s, p->slack + one->row, p->dual + one->row, one->length);
+    one->report.error =
+        fixed_point_read(s, p->solution.slack + one->row, p->solution.dual + one->row, one->length);
     if (one->report.error <= tolerance || one->report.programs == most) {
       break;
     }
     steps = choose_shifts(s, steps);
-    fixed_point_use(s, p->g + one->row, s->next);
+    fixed_point_use(s, p->program.g + one->row, s->next);
     ++one->report.programs;
     status = recovery_solve(w, one, cone_options, program, again);
   }
@@ -150,7 +151,7 @@ void law_report(const island *one, qd_step_result *result) {
 
 /* 1 if slips are part of the island's solution. */
 static int is_shifted(const problem *p, const island *one) {
-  return p->coulomb && one->fixed_point.block_count > 0 && !one->softened;
+  return p->attempt.coulomb && one->fixed_point.block_count > 0 && !one->softened;
 }
 
 static qd_status factor(problem *p, island *one, int *exact) {
@@ -160,9 +161,9 @@ static qd_status factor(problem *p, island *one, int *exact) {
   }
   island_program program;
   problem_program(p, one, &program);
-  const qd_status status =
-      fixed_point_sensitivity_prepare(&one->fixed_point, one->cone_workspace, &program.program,
-                                      p->slack + one->row, p->dual + one->row, &one->info, exact);
+  const qd_status status = fixed_point_sensitivity_prepare(
+      &one->fixed_point, one->cone_workspace, &program.program, p->solution.slack + one->row,
+      p->solution.dual + one->row, &one->info, exact);
   *exact &= !one->report.stale;
   return status;
 }
@@ -170,7 +171,8 @@ static qd_status factor(problem *p, island *one, int *exact) {
 qd_status law_sensitivity_prepare(problem *p, island *one, int *exact) {
   const qd_status status = factor(p, one, exact);
   if (status == QD_OK && one->intervals > 0) {
-    conic_sensitivity_limits(one->cone_workspace, p->by_lower + one->row, p->by_upper + one->row);
+    conic_sensitivity_limits(one->cone_workspace, p->program.by_lower + one->row,
+                             p->program.by_upper + one->row);
   }
   return status;
 }

@@ -31,7 +31,7 @@ static void note(qd_step_result *result, int kind, int index, int body_a, int bo
 /* A DOF, for the body that it moves. */
 static void note_dof(qd_step_result *result, const qd_model *model, int kind, int dof,
                      double weight) {
-  note(result, kind, dof, model->dof_body[dof], model->dof_body[dof], weight);
+  note(result, kind, dof, model->dof.body[dof], model->dof.body[dof], weight);
 }
 
 /* Sorts by weight, without entries of little weight. */
@@ -59,7 +59,7 @@ static void note_contacts(const qd_workspace *w, const island *one, qd_step_resu
     const int index = p->islands.contact_order[i];
     const qd_contact *contact = w->collision.contact + index;
     const contact_block *block = p->block + index;
-    const double weight = max_norm(p->dual + block->row, block->rows.count);
+    const double weight = max_norm(p->solution.dual + block->row, block->rows.count);
     if (weight > 0.0) {
       note(result, QD_CULPRIT_PAIR, contact->pair, contact->body_a, contact->body_b, weight);
     }
@@ -73,7 +73,7 @@ static int held_body(const qd_model *model, const constraint_state *s, int side)
   }
   const int joints = s->dof[0] >= 0, *list = joints ? s->dof : s->tendon;
   const int at = list[side] >= 0 ? list[side] : list[0];
-  return model->dof_body[joints ? at : model->tendon_dof[model->tendon_dof_start[at]]];
+  return model->dof.body[joints ? at : model->tendon.dof[model->tendon.dof_start[at]]];
 }
 
 void culprits_of_contradiction(const qd_workspace *w, const island *one, qd_step_result *result) {
@@ -81,23 +81,24 @@ void culprits_of_contradiction(const qd_workspace *w, const island *one, qd_step
   result->culprit_count = 0;
   note_contacts(w, one, result);
   for (int i = one->limit; i < one->limit + one->limit_count; ++i) {
-    note_dof(result, p->model, QD_CULPRIT_LIMIT, p->limit[i].dof, p->dual[p->limit[i].row]);
+    note_dof(result, p->model, QD_CULPRIT_LIMIT, p->limit[i].dof,
+             p->solution.dual[p->limit[i].row]);
   }
   for (int i = one->ball_limit; i < one->ball_limit + one->ball_limit_count; ++i) {
     const ball_limit *limit = p->ball_limit + i;
-    note_dof(result, p->model, QD_CULPRIT_LIMIT, limit->dof, p->dual[limit->row]);
+    note_dof(result, p->model, QD_CULPRIT_LIMIT, limit->dof, p->solution.dual[limit->row]);
   }
   for (int i = one->tendon_row; i < one->tendon_row + one->tendon_row_count; ++i) {
     const tendon_row *row = p->tendon_row + i;
-    const int_list dofs = list_part(p->model->tendon_dof, p->model->tendon_dof_start, row->tendon);
-    note(result, QD_CULPRIT_TENDON, row->tendon, p->model->dof_body[dofs.at[0]],
-         p->model->dof_body[dofs.at[dofs.count - 1]], p->dual[row->row]);
+    const int_list dofs = list_part(p->model->tendon.dof, p->model->tendon.dof_start, row->tendon);
+    note(result, QD_CULPRIT_TENDON, row->tendon, p->model->dof.body[dofs.at[0]],
+         p->model->dof.body[dofs.at[dofs.count - 1]], p->solution.dual[row->row]);
   }
   for (int i = one->equality; i < one->equality + one->equality_count; ++i) {
     const int index = p->equality[i].constraint;
     const constraint_state *s = p->constraint + index;
     note(result, QD_CULPRIT_CONSTRAINT, index, held_body(p->model, s, 0), held_body(p->model, s, 1),
-         p->dual_eq[i]);
+         p->solution.dual_eq[i]);
   }
   settle(result);
 }

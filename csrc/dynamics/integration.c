@@ -29,36 +29,36 @@ static double drag_of_all(const solved_step *s, int_list actuators) {
 }
 
 double integration_dof_drag(const solved_step *s, int dof) {
-  return s->model->parameters.joint_damping[s->model->dof_joint[dof]] +
+  return s->model->parameters.joint_damping[s->model->dof.joint[dof]] +
          drag_of_all(s, dof_actuators(s->model, dof));
 }
 
 double integration_tendon_drag(const solved_step *s, int tendon) {
   const int fast = s->model->integration == QD_INTEGRATE_FAST;
-  return (fast ? s->model->tendon_damping[tendon] : 0.0) +
+  return (fast ? s->model->tendon.damping[tendon] : 0.0) +
          drag_of_all(s, tendon_actuators(s->model, tendon));
 }
 
 int integration_couples(const qd_model *model, int i, int j) {
   const int deep = i > j ? i : j, up = i > j ? j : i;
-  return body_is_behind(model, model->dof_body[deep], up);
+  return body_is_behind(model, model->dof.body[deep], up);
 }
 
 /* ---------------------------------------------------------------- blocks of trees */
 
 static int tree_size(const qd_model *model, int tree) {
-  return model->tree_dof_start[tree + 1] - model->tree_dof_start[tree];
+  return model->tree.dof_start[tree + 1] - model->tree.dof_start[tree];
 }
 
 void integration_lay_out(integration *n, const qd_model *model, arena *a) {
   size_t entries = 0;
-  for (int tree = 0; tree < model->tree_count; ++tree) {
+  for (int tree = 0; tree < model->tree.count; ++tree) {
     const size_t size = (size_t)tree_size(model, tree);
     entries += model->integration != QD_INTEGRATE_LATE ? size * size : 0;
   }
   ARENA_DOUBLES(a, (size_t)model->nv, &n->first, &n->vector);
   ARENA_DOUBLES(a, entries, &n->mass, &n->whole);
-  n->damped = arena_ints(a, (size_t)model->tree_count);
+  n->damped = arena_ints(a, (size_t)model->tree.count);
 }
 
 int integration_next_tree(damped_tree *t, const integration *n, const qd_model *model) {
@@ -68,12 +68,12 @@ int integration_next_tree(damped_tree *t, const integration *n, const qd_model *
   }
   do {
     t->at += (size_t)t->count * (size_t)t->count;
-    if (++t->tree >= model->tree_count) {
+    if (++t->tree >= model->tree.count) {
       return 0;
     }
     t->count = tree_size(model, t->tree);
   } while (!n->damped[t->tree]);
-  t->dofs = model->tree_dofs + model->tree_dof_start[t->tree];
+  t->dofs = model->tree.dofs + model->tree.dof_start[t->tree];
   t->mass = n->mass + t->at;
   t->whole = n->whole + t->at;
   return 1;
@@ -134,22 +134,22 @@ static int find_damped(const solved_step *s, int *place) {
   const qd_model *model = s->model;
   integration *n = &s->w->integration;
   int found = 0;
-  memset(n->damped, 0, (size_t)model->tree_count * sizeof(int));
-  for (int tree = 0; tree < model->tree_count; ++tree) {
-    for (int i = model->tree_dof_start[tree]; i < model->tree_dof_start[tree + 1]; ++i) {
-      const int dof = model->tree_dofs[i];
-      place[dof] = i - model->tree_dof_start[tree];
+  memset(n->damped, 0, (size_t)model->tree.count * sizeof(int));
+  for (int tree = 0; tree < model->tree.count; ++tree) {
+    for (int i = model->tree.dof_start[tree]; i < model->tree.dof_start[tree + 1]; ++i) {
+      const int dof = model->tree.dofs[i];
+      place[dof] = i - model->tree.dof_start[tree];
       n->damped[tree] |= integration_dof_drag(s, dof) != 0.0;
     }
   }
-  for (int t = 0; t < model->tendon_count; ++t) {
+  for (int t = 0; t < model->tendon.count; ++t) {
     if (integration_tendon_drag(s, t) != 0.0) {
-      for (int d = model->tendon_dof_start[t]; d < model->tendon_dof_start[t + 1]; ++d) {
-        n->damped[model->dof_tree[model->tendon_dof[d]]] = 1;
+      for (int d = model->tendon.dof_start[t]; d < model->tendon.dof_start[t + 1]; ++d) {
+        n->damped[model->dof.tree[model->tendon.dof[d]]] = 1;
       }
     }
   }
-  for (int tree = 0; tree < model->tree_count; ++tree) {
+  for (int tree = 0; tree < model->tree.count; ++tree) {
     found |= n->damped[tree];
   }
   return found;
@@ -163,19 +163,20 @@ static void fill_tree(const solved_step *s, const damped_tree *t, const int *pla
   memset(mass, 0, (size_t)n * (size_t)n * sizeof *mass);
   for (int i = 0; i < n; ++i) {
     const int dof = t->dofs[i];
-    const int *chain = body_chain(model, model->dof_body[dof]).at;
+    const int *chain = body_chain(model, model->dof.body[dof]).at;
     if (w->problem.variable_of_dof[dof] < 0) {
       mass[i * n + i] = 1.0;
       continue;
     }
-    const int count = inertia_mass_row(w->problem.scratch, model, &w->kinematics, &w->inertia, dof);
+    const int count =
+        inertia_mass_row(w->problem.scratch.variables, model, &w->kinematics, &w->inertia, dof);
     for (int c = 0; c < count; ++c) {
       const int j = place[chain[c]];
       if (w->problem.variable_of_dof[chain[c]] >= 0) {
-        mass[i * n + j] = mass[j * n + i] = w->problem.scratch[c];
+        mass[i * n + j] = mass[j * n + i] = w->problem.scratch.variables[c];
       }
     }
-    mass[i * n + i] += model->parameters.joint_armature[model->dof_joint[dof]];
+    mass[i * n + i] += model->parameters.joint_armature[model->dof.joint[dof]];
   }
   memcpy(whole, mass, (size_t)n * (size_t)n * sizeof *mass);
   for (int i = 0; i < n; ++i) {
@@ -190,11 +191,11 @@ static void add_tendon(const solved_step *s, const damped_tree *t, const int *pl
   const qd_model *model = s->model;
   const problem *p = &s->w->problem;
   const double drag = s->options->h * integration_tendon_drag(s, tendon);
-  const int first = model->tendon_dof_start[tendon], end = model->tendon_dof_start[tendon + 1];
+  const int first = model->tendon.dof_start[tendon], end = model->tendon.dof_start[tendon + 1];
   for (int d = first; d < end && drag != 0.0; ++d) {
     for (int e = first; e < end; ++e) {
-      const int i = model->tendon_dof[d], j = model->tendon_dof[e];
-      if (model->dof_tree[i] == t->tree && integration_couples(model, i, j) &&
+      const int i = model->tendon.dof[d], j = model->tendon.dof[e];
+      if (model->dof.tree[i] == t->tree && integration_couples(model, i, j) &&
           p->variable_of_dof[i] >= 0 && p->variable_of_dof[j] >= 0) {
         whole[place[i] * t->count + place[j]] += drag * p->tendons.rate[d] * p->tendons.rate[e];
       }
@@ -208,7 +209,7 @@ static int fill_trees(const solved_step *s, const int *place) {
   while (integration_next_tree(&t, n, s->model)) {
     double *whole = n->whole + t.at;
     fill_tree(s, &t, place, n->mass + t.at, whole);
-    for (int i = 0; i < s->model->tendon_count; ++i) {
+    for (int i = 0; i < s->model->tendon.count; ++i) {
       add_tendon(s, &t, place, whole, i);
     }
     if (!factor(whole, t.count)) {
@@ -239,13 +240,13 @@ qd_status integration_finish(const step_call *call) {
   while (integration_next_tree(&t, n, model)) {
     for (int i = 0; i < t.count; ++i) {
       const int dof = t.dofs[i];
-      delta[dof] -= p->variable_of_dof[dof] >= 0 ? h * p->v[dof] : 0.0;
+      delta[dof] -= p->variable_of_dof[dof] >= 0 ? h * p->state.v[dof] : 0.0;
     }
     damped_tree_weigh(&t, delta, n->vector);
     damped_tree_solve(&t, delta, n->vector);
     for (int i = 0; i < t.count; ++i) {
       const int dof = t.dofs[i];
-      delta[dof] += p->variable_of_dof[dof] >= 0 ? h * p->v[dof] : 0.0;
+      delta[dof] += p->variable_of_dof[dof] >= 0 ? h * p->state.v[dof] : 0.0;
     }
   }
   for (int dof = 0; call->result->v_next != NULL && dof < model->nv; ++dof) {

@@ -9,13 +9,13 @@
 #define LESS 0.1
 
 static double both_radii(const qd_model *model, const soft_pair *pair) {
-  const int *geom = model->pair_geom + 2 * pair->pair;
-  return model->geom_radius[geom[0]] + model->geom_radius[geom[1]];
+  const int *geom = model->pair.geom + 2 * pair->pair;
+  return model->geom.radius[geom[0]] + model->geom.radius[geom[1]];
 }
 
 reach pressure_hold_reach(const qd_workspace *w, const double *step) {
   reach out = {0.0, 0.0, 0.0};
-  for (int i = 0; i < w->problem.model->soft_pair_count; ++i) {
+  for (int i = 0; i < w->problem.model->pair.soft_count; ++i) {
     const soft_pair *pair = w->problem.soft.pair + i;
     screw twist[2];
     double motion[6];
@@ -38,7 +38,7 @@ reach pressure_hold_reach(const qd_workspace *w, const double *step) {
  * ratio. */
 static void hold(pressure_contact *s, const reach *by, const slope *along, double ratio) {
   const double most = (along->own + along->pairs) * ratio / by->squares;
-  for (int i = 0; i < s->model->soft_pair_count && by->squares > 0.0; ++i) {
+  for (int i = 0; i < s->model->pair.soft_count && by->squares > 0.0; ++i) {
     s->pair[i].hold = fmax(most, MORE * s->pair[i].hold);
   }
   ++s->holds;
@@ -57,7 +57,7 @@ void pressure_hold_parted(pressure_contact *s, const reach *by, const slope *alo
 }
 
 void pressure_hold_less(pressure_contact *s) {
-  for (int i = 0; i < s->model->soft_pair_count; ++i) {
+  for (int i = 0; i < s->model->pair.soft_count; ++i) {
     s->pair[i].hold *= LESS;
   }
 }

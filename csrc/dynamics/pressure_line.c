@@ -42,14 +42,14 @@ static double pair_curvature(const qd_workspace *w, const soft_pair *pair, const
 /* The block of a contact that guards a pair; NULL: no guard. */
 static const contact_block *guard_at(const qd_workspace *w, int index) {
   const contact_block *block = w->problem.block + index;
-  const int guards = w->problem.model->pair_soft[w->collision.contact[index].pair] >= 0;
+  const int guards = w->problem.model->pair.soft[w->collision.contact[index].pair] >= 0;
   return guards && block->rows.count > 0 ? block : NULL;
 }
 
 static int has_soft_pairs(const qd_workspace *w, const island *one) {
   for (int c = one->contact; c < one->contact + one->contact_count; ++c) {
     const int index = w->problem.islands.contact_order[c];
-    if (w->problem.model->pair_soft[w->collision.contact[index].pair] >= 0) {
+    if (w->problem.model->pair.soft[w->collision.contact[index].pair] >= 0) {
       return 1;
     }
   }
@@ -65,8 +65,8 @@ static void add_island(slope *out, const qd_workspace *w, const island *one, con
   for (int c = one->contact; c < one->contact + one->contact_count; ++c) {
     const contact_block *block = guard_at(w, p->islands.contact_order[c]);
     if (block != NULL) {
-      out->bounded +=
-          p->dual[block->row] * problem_row_along(p, one, &one->G, block->row - one->row, step);
+      out->bounded += p->solution.dual[block->row] *
+                      problem_row_along(p, one, &one->G, block->row - one->row, step);
     }
   }
 }
@@ -80,7 +80,7 @@ slope pressure_line_slope(const qd_workspace *w, const double *step) {
     }
   }
   out.bounded = fmin(out.bounded, 0.0);
-  for (int i = 0; i < p->model->soft_pair_count; ++i) {
+  for (int i = 0; i < p->model->pair.soft_count; ++i) {
     double along;
     out.pairs += pair_curvature(w, p->soft.pair + i, step, &along);
     out.load += along;
@@ -96,7 +96,7 @@ double pressure_line_guards(const qd_workspace *w) {
     const island *one = p->islands.island + i;
     for (int c = one->contact; c < one->contact + one->contact_count; ++c) {
       const contact_block *block = guard_at(w, p->islands.contact_order[c]);
-      sum += block != NULL ? p->dual[block->row] : 0.0;
+      sum += block != NULL ? p->solution.dual[block->row] : 0.0;
     }
   }
   return sum;
@@ -107,7 +107,7 @@ double pressure_line_guards(const qd_workspace *w) {
 /* The slope of the total cost after this share of the step, where patches have been evaluated. */
 static double slope_at(const qd_workspace *w, const slope *s, double share, const double *step) {
   double there = s->bounded - (1.0 - share) * s->own - s->pairs + s->load;
-  for (int i = 0; i < w->problem.model->soft_pair_count; ++i) {
+  for (int i = 0; i < w->problem.model->pair.soft_count; ++i) {
     double along;
     pair_curvature(w, w->problem.soft.pair + i, step, &along);
     there -= along;

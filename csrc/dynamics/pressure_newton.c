@@ -39,12 +39,12 @@ static void sum_friction(qd_workspace *w, soft_pair *pair) {
     if (at->row < 0) {
       continue;
     }
-    vec3_axpy(force, p->dual[at->row + 1], at->frame + 3);
-    vec3_axpy(force, p->dual[at->row + 2], at->frame + 6);
+    vec3_axpy(force, p->solution.dual[at->row + 1], at->frame + 3);
+    vec3_axpy(force, p->solution.dual[at->row + 2], at->frame + 6);
     vec3_sub(arm, at->pos, pair->centre);
     vec3_cross(moment, arm, force);
     if (at->spin > 0.0) {
-      vec3_axpy(moment, at->spin * p->dual[at->row + 3], at->frame);
+      vec3_axpy(moment, at->spin * p->solution.dual[at->row + 3], at->frame);
     }
     vec3_axpy(pair->friction, 1.0, force);
     vec3_axpy(pair->friction + 3, 1.0, moment);
@@ -104,7 +104,7 @@ static double disc_error(const problem *p, const soft_pair *pair, const pressure
     const pressure_element *at = p->soft.element + e;
     double squares = 0.0;
     for (int r = 1; at->row >= 0 && r < pressure_element_rows(at); ++r) {
-      squares += p->slack[at->row + r] * p->slack[at->row + r];
+      squares += p->solution.slack[at->row + r] * p->solution.slack[at->row + r];
     }
     const double off = fabs(sqrt(squares) - at->slid) / pair->length;
     worst = fmax(worst, at->row >= 0 ? off : 0.0);
@@ -117,7 +117,7 @@ static double disc_error(const problem *p, const soft_pair *pair, const pressure
 static void judge(qd_workspace *w) {
   pressure_contact *s = &w->problem.soft;
   double most = 0.0, worst = 0.0, discs = 0.0;
-  for (int i = 0; i < s->model->soft_pair_count; ++i) {
+  for (int i = 0; i < s->model->pair.soft_count; ++i) {
     const soft_pair *pair = s->pair + i;
     const pressure_thought *by = s->thought + i;
     if (pressure_takes_part(w, pair)) {
@@ -134,7 +134,7 @@ static void judge(qd_workspace *w) {
 
 /* 1 if a pair has separated although the program predicted pressure. */
 static int has_parted(const pressure_contact *s) {
-  for (int i = 0; i < s->model->soft_pair_count; ++i) {
+  for (int i = 0; i < s->model->pair.soft_count; ++i) {
     if (s->thought[i].presses && !s->pair[i].is_active) {
       return 1;
     }
@@ -173,7 +173,7 @@ static int cut_jump(qd_workspace *w, double share, double own) {
 static void jump(qd_workspace *w) {
   pressure_contact *s = &w->problem.soft;
   const solved_step solved = {.model = s->model, .w = w, .options = s->options};
-  for (int i = 0; i < s->model->soft_pair_count; ++i) {
+  for (int i = 0; i < s->model->pair.soft_count; ++i) {
     s->thought[i].presses = pressure_takes_part(w, s->pair + i) && s->pair[i].is_active;
   }
   const int found = pressure_derivative_jump(&solved, s->step, s->jump);
@@ -225,7 +225,7 @@ int pressure_newton_advance(qd_workspace *w, const double *delta, int refine) {
     s->step[i] = delta[i] - s->delta[i];
   }
   const slope along = pressure_line_slope(w, s->step);
-  for (int i = 0; i < s->model->soft_pair_count; ++i) {
+  for (int i = 0; i < s->model->pair.soft_count; ++i) {
     s->thought[i].presses = 0;
     if (pressure_takes_part(w, s->pair + i)) {
       think(s->thought + i, w, s->pair + i, s->step);
@@ -255,15 +255,16 @@ int pressure_newton_advance(qd_workspace *w, const double *delta, int refine) {
 
 void pressure_newton_settle(const qd_workspace *w, double *bristle) {
   const problem *p = &w->problem;
-  for (int i = 0; bristle != NULL && i < p->model->soft_pair_count; ++i) {
-    pressure_friction_settle(bristle + QD_BRISTLES * i, &p->soft, p->soft.pair + i, p->dual);
+  for (int i = 0; bristle != NULL && i < p->model->pair.soft_count; ++i) {
+    pressure_friction_settle(bristle + QD_BRISTLES * i, &p->soft, p->soft.pair + i,
+                             p->solution.dual);
   }
 }
 
 int pressure_newton_report(qd_workspace *w) {
   collision *c = &w->collision;
   int count = 0;
-  for (int i = 0; i < w->problem.model->soft_pair_count; ++i) {
+  for (int i = 0; i < w->problem.model->pair.soft_count; ++i) {
     const soft_pair *pair = w->problem.soft.pair + i;
     if (!pressure_takes_part(w, pair) || !pair->is_active || c->count + count >= c->capacity) {
       continue;

@@ -12,8 +12,8 @@ void qd_body_poses(const qd_model *model, qd_workspace *workspace, const double 
                    double *rot) {
   kinematics *k = &workspace->kinematics;
   kinematics_compute(model, q, NULL, k);
-  memcpy(pos, k->body_pos, 3 * (size_t)model->body_count * sizeof(double));
-  memcpy(rot, k->body_rot, 9 * (size_t)model->body_count * sizeof(double));
+  memcpy(pos, k->body_pos, 3 * (size_t)model->body.count * sizeof(double));
+  memcpy(rot, k->body_rot, 9 * (size_t)model->body.count * sizeof(double));
 }
 
 void qd_point_jacobian(const qd_model *model, qd_workspace *workspace, const double *q, int body,
@@ -37,10 +37,10 @@ void qd_point_jacobian(const qd_model *model, qd_workspace *workspace, const dou
 }
 
 static void spread_over_dofs(double *out, const qd_model *model, const double *rate) {
-  memset(out, 0, (size_t)model->tendon_count * (size_t)model->nv * sizeof(double));
-  for (int i = 0; i < model->tendon_count; ++i, out += model->nv) {
-    for (int d = model->tendon_dof_start[i]; d < model->tendon_dof_start[i + 1]; ++d) {
-      out[model->tendon_dof[d]] = rate[d];
+  memset(out, 0, (size_t)model->tendon.count * (size_t)model->nv * sizeof(double));
+  for (int i = 0; i < model->tendon.count; ++i, out += model->nv) {
+    for (int d = model->tendon.dof_start[i]; d < model->tendon.dof_start[i + 1]; ++d) {
+      out[model->tendon.dof[d]] = rate[d];
     }
   }
 }
@@ -50,7 +50,7 @@ void qd_tendon_lengths(const qd_model *model, qd_workspace *workspace, const dou
   const tendons *t = &workspace->problem.tendons;
   kinematics_compute(model, q, NULL, &workspace->kinematics);
   tendons_compute(t, model, &workspace->kinematics, q);
-  memcpy(length, t->length, (size_t)model->tendon_count * sizeof(double));
+  memcpy(length, t->length, (size_t)model->tendon.count * sizeof(double));
   if (jacobian != NULL) {
     spread_over_dofs(jacobian, model, t->slope);
   }
@@ -70,22 +70,22 @@ static void move(const qd_model *model, qd_workspace *w, const double *q, const 
                  const double *a) {
   kinematics_compute(model, q, NULL, &w->kinematics);
   inertia_compute(model, &w->kinematics, 1, &w->inertia);
-  body_motion_compute(&w->problem.motion_in_time, model, &w->kinematics, v, a);
+  body_motion_compute(&w->problem.state.motion_in_time, model, &w->kinematics, v, a);
 }
 
 void qd_bias_force(const qd_model *model, qd_workspace *workspace, const double *q, const double *v,
                    double *force) {
   move(model, workspace, q, v, NULL);
   inertial_force(force, workspace->inertia.momentum, model, &workspace->kinematics,
-                 &workspace->inertia, &workspace->problem.motion_in_time);
+                 &workspace->inertia, &workspace->problem.state.motion_in_time);
 }
 
 void qd_inertial_wrenches(const qd_model *model, qd_workspace *workspace, const double *q,
                           const double *v, const double *a, double *out) {
-  const body_motion *m = &workspace->problem.motion_in_time;
+  const body_motion *m = &workspace->problem.state.motion_in_time;
   move(model, workspace, q, v, a);
   memset(out, 0, QD_WRENCH * sizeof(double));
-  for (int b = 1; b < model->body_count; ++b) {
+  for (int b = 1; b < model->body.count; ++b) {
     double *force = out + QD_WRENCH * b, com[3], arm[3];
     wrench F;
     inertial_wrench(&F, workspace->inertia.body + b, m->velocity.body + b,
@@ -103,15 +103,15 @@ void qd_energy(const qd_model *model, qd_workspace *workspace, const double *q, 
   const model_parameters *par = &model->parameters;
   move(model, workspace, q, v, NULL);
   *kinetic = *potential = 0.0;
-  for (int b = 1; b < model->body_count; ++b) {
-    const screw *T = workspace->problem.motion_in_time.velocity.body + b;
+  for (int b = 1; b < model->body.count; ++b) {
+    const screw *T = workspace->problem.state.motion_in_time.velocity.body + b;
     wrench h;
     inertia_momentum(&h, workspace->inertia.body + b, T);
     *kinetic += 0.5 * screw_dot(T, &h);
-    *potential -= model->body_fall[b] * vec3_dot(par->gravity, workspace->inertia.body[b].moment);
+    *potential -= model->body.fall[b] * vec3_dot(par->gravity, workspace->inertia.body[b].moment);
   }
   for (int dof = 0; dof < model->nv; ++dof) {
-    const int joint = model->dof_joint[dof];
+    const int joint = model->dof.joint[dof];
     const double bent = par->joint_stiffness[joint] > 0.0 ? joint_stretch(model, dof, q) : 0.0;
     *kinetic += 0.5 * par->joint_armature[joint] * v[dof] * v[dof];
     *potential += 0.5 * par->joint_stiffness[joint] * bent * bent;
@@ -144,10 +144,10 @@ qd_status qd_pair_distances(const qd_model *model, qd_workspace *workspace, cons
   if (status != QD_OK) {
     return status;
   }
-  if (!all_finite(workspace->kinematics.body_pos, 3 * model->body_count)) {
+  if (!all_finite(workspace->kinematics.body_pos, 3 * model->body.count)) {
     return QD_NOT_FINITE; /* q is finite but too large for its poses: nothing would be in range */
   }
-  for (int pair = 0; pair < model->pair_count; ++pair) {
+  for (int pair = 0; pair < model->pair.count; ++pair) {
     distance[pair] = margin;
   }
   for (int i = 0; i < *contact_count; ++i) {
@@ -162,10 +162,10 @@ qd_status qd_pressure_surface(const qd_model *model, qd_workspace *workspace, co
                               int polygon_capacity, double *vertices, int vertex_capacity) {
   kinematics *k = &workspace->kinematics;
   const patch_room room = {polygons, vertices, polygon_capacity, vertex_capacity};
-  *pair = model->soft_pair[number];
+  *pair = model->pair.of_soft[number];
   kinematics_compute(model, q, NULL, k);
-  const int *geom = model->pair_geom + 2 * *pair;
-  const body_frame a = body_frame_of(k, model->geom_body[geom[0]]);
-  const body_frame b = body_frame_of(k, model->geom_body[geom[1]]);
+  const int *geom = model->pair.geom + 2 * *pair;
+  const body_frame a = body_frame_of(k, model->geom.body[geom[0]]);
+  const body_frame b = body_frame_of(k, model->geom.body[geom[1]]);
   return pressure_pair_patch(model, *pair, &a, &b, patch, &room);
 }

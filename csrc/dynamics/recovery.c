@@ -55,17 +55,17 @@ static void fill_compliance(const qd_workspace *w, const island *one,
                             const qd_cone_program *program, giving which, double scale) {
   const problem *p = &w->problem;
   const double angle = scale / (one->length * one->length);
-  double *rows = p->recovery_compliance + one->row;
-  double *equalities = p->recovery_compliance_eq + one->equality;
+  double *rows = p->softened.compliance + one->row;
+  double *equalities = p->softened.compliance_eq + one->equality;
   for (int r = 0; r < one->row_count; ++r) {
     rows[r] = scale;
   }
   memset(rows + one->row_count, 0, (size_t)one->bound_count * sizeof(double));
   for (int i = one->limit; i < one->limit + one->limit_count; ++i) {
-    p->recovery_compliance[p->limit[i].row] = limit_is_angle(w, i) ? angle : scale;
+    p->softened.compliance[p->limit[i].row] = limit_is_angle(w, i) ? angle : scale;
   }
   for (int i = 0; i < BALL_ROWS * one->ball_limit_count; ++i) {
-    p->recovery_compliance[p->ball_limit[one->ball_limit].row + i] = angle;
+    p->softened.compliance[p->ball_limit[one->ball_limit].row + i] = angle;
   }
   for (int i = 0; i < one->equality_count; ++i) {
     equalities[i] = MUCH * (equality_is_angle(w, one->equality + i) ? angle : scale);
@@ -110,15 +110,15 @@ static void extend_responses(double range[2], const tile_rows *A, int rows,
 static double body_scale(qd_workspace *w, const island *one, const qd_cone_program *program,
                          giving which) {
   problem *p = &w->problem;
-  double *diagonal = p->scratch, largest = 0.0, range[2] = {INFINITY, 0.0};
+  double *diagonal = p->scratch.variables, largest = 0.0, range[2] = {INFINITY, 0.0};
   for (int i = 0; i < one->variable_count; ++i) {
     const int at = one->Q.start[i];
     diagonal[i] = one->Q.values[4 * (size_t)at + (size_t)(i - 4 * one->Q.tiles[at])];
     largest = fmax(largest, fabs(program->b[i]));
   }
   fill_compliance(w, one, program, which, 1.0);
-  extend_responses(range, &one->G, one->row_count, p->recovery_compliance + one->row, diagonal);
-  extend_responses(range, &one->C, one->equality_count, p->recovery_compliance_eq + one->equality,
+  extend_responses(range, &one->G, one->row_count, p->softened.compliance + one->row, diagonal);
+  extend_responses(range, &one->C, one->equality_count, p->softened.compliance_eq + one->equality,
                    diagonal);
   if (range[1] == 0.0) { /* no cost of motion: relative to its forces */
     return largest > 0.0 ? one->length / largest : 1.0;
@@ -136,10 +136,10 @@ static qd_status solve_compliant(qd_workspace *w, island *one, const qd_cone_opt
   conic_program soft = *program;
   qd_cone_options own = *options;
   own.warm_start = again;
-  soft.program.compliance = p->recovery_compliance + one->row;
-  soft.program.compliance_eq = p->recovery_compliance_eq + one->equality;
+  soft.program.compliance = p->softened.compliance + one->row;
+  soft.program.compliance_eq = p->softened.compliance_eq + one->equality;
   const int row = trace_open(own.trace, "softening", 0, "%s",
-                             program->program.c == p->recovery_held_eq + one->equality
+                             program->program.c == p->softened.held_eq + one->equality
                                  ? "least violations"
                                  : "the step within them");
   const conic_answer out = answer_of(p, one);
@@ -153,10 +153,10 @@ static qd_status solve_compliant(qd_workspace *w, island *one, const qd_cone_opt
 static void move_offsets(problem *p, const island *one, double sign, const double *rows,
                          const double *equalities) {
   for (int i = one->row; i < one->row + one->row_count; ++i) {
-    p->g[i] += sign * rows[i];
+    p->program.g[i] += sign * rows[i];
   }
   for (int i = one->equality; i < one->equality + one->equality_count; ++i) {
-    p->c[i] += sign * equalities[i];
+    p->program.c[i] += sign * equalities[i];
   }
 }
 
@@ -165,18 +165,18 @@ static void add_gaps(problem *p, const island *one, const qd_cone_program *progr
   for (int r = one->row, cone = 0; cone < program->cone_count; r += program->cone_dim[cone++]) {
     double give = 0.0;
     for (int k = 0; k < program->cone_dim[cone]; ++k) {
-      give = fmax(give, fabs(p->recovery_give[r + k]));
+      give = fmax(give, fabs(p->softened.give[r + k]));
     }
     for (int k = 0; give > 0.0 && k < program->cone_dim[cone]; ++k) {
       const int opens = k == 0 || program->cone_kind[cone] == QD_ORTHANT;
-      p->recovery_give[r + k] += opens ? NEAR_LENGTH * one->length : 0.0;
+      p->softened.give[r + k] += opens ? NEAR_LENGTH * one->length : 0.0;
     }
   }
 }
 
 static void clear_give(problem *p, const island *one) {
-  memset(p->recovery_give + one->row, 0, (size_t)one->row_count * sizeof(double));
-  memset(p->recovery_give_eq + one->equality, 0, (size_t)one->equality_count * sizeof(double));
+  memset(p->softened.give + one->row, 0, (size_t)one->row_count * sizeof(double));
+  memset(p->softened.give_eq + one->equality, 0, (size_t)one->equality_count * sizeof(double));
 }
 
 /* ---------------------------------------------------------------- the least violation */
@@ -208,17 +208,17 @@ static void hold_offsets(problem *p, const island *one, const qd_cone_program *p
       const row_part part = part_of_row(program, cone, r);
       const double force = part == ROW_SPRING ? INFINITY : 0.0;
       const int counts = part == ROW_COUNTS || part == ROW_GIVES;
-      p->recovery_held[one->row + r] = counts ? p->g[one->row + r] : 0.0;
-      p->by_lower[one->row + r] = -force;
-      p->by_upper[one->row + r] = force;
+      p->softened.held[one->row + r] = counts ? p->program.g[one->row + r] : 0.0;
+      p->program.by_lower[one->row + r] = -force;
+      p->program.by_upper[one->row + r] = force;
     }
   }
   for (int i = one->row + one->row_count; i < one->row + one->row_count + one->bound_count; ++i) {
-    p->recovery_held[i] = p->g[i];
+    p->softened.held[i] = p->program.g[i];
   }
   for (int i = 0; i < one->equality_count; ++i) {
-    p->recovery_held_eq[one->equality + i] =
-        equality_gives(program, i) ? 0.0 : p->c[one->equality + i];
+    p->softened.held_eq[one->equality + i] =
+        equality_gives(program, i) ? 0.0 : p->program.c[one->equality + i];
   }
 }
 
@@ -231,32 +231,32 @@ static double take_give(problem *p, const island *one, const qd_cone_program *pr
     for (const int end = r + program->cone_dim[cone]; r < end; ++r) {
       const int i = one->row + r;
       const row_part part = part_of_row(program, cone, r);
-      const double moved = p->recovery_compliance[i] * p->dual[i];
-      if (part == ROW_COUNTS && p->recovery_compliance[i] > 0.0) {
+      const double moved = p->softened.compliance[i] * p->solution.dual[i];
+      if (part == ROW_COUNTS && p->softened.compliance[i] > 0.0) {
         change = fmax(change,
-                      fabs(moved - p->recovery_give[i]) * sqrt(scale / p->recovery_compliance[i]));
-        p->recovery_give[i] = moved;
+                      fabs(moved - p->softened.give[i]) * sqrt(scale / p->softened.compliance[i]));
+        p->softened.give[i] = moved;
       } else if (part == ROW_SPRING) {
-        p->recovery_held[i] += moved;
+        p->softened.held[i] += moved;
       }
     }
   }
   for (int i = one->equality; i < one->equality + one->equality_count; ++i) {
-    const double moved = p->recovery_compliance_eq[i] * p->dual_eq[i];
+    const double moved = p->softened.compliance_eq[i] * p->solution.dual_eq[i];
     if (equality_gives(program, i - one->equality)) {
-      p->recovery_held_eq[i] += moved;
+      p->softened.held_eq[i] += moved;
       continue;
     }
-    change = fmax(change, fabs(moved - p->recovery_give_eq[i]) *
-                              sqrt(scale / p->recovery_compliance_eq[i]));
-    p->recovery_give_eq[i] = moved;
+    change = fmax(change, fabs(moved - p->softened.give_eq[i]) *
+                              sqrt(scale / p->softened.compliance_eq[i]));
+    p->softened.give_eq[i] = moved;
   }
   return change;
 }
 
 /* b = -Q x: the resistance to motion of a pass starts from the end of the last one. */
 static void hold_motion(const problem *p, const island *one, double *b) {
-  const double *x = p->x + one->variable;
+  const double *x = p->solution.x + one->variable;
   const sparse_rows Q = tile_rows_view(&one->Q);
   for (int i = 0; i < one->variable_count; ++i) {
     b[i] = -sparse_row_product(&Q, i, x, one->variable_count);
@@ -271,10 +271,10 @@ static conic_program program_of_violations(const problem *p, const island *one,
   pass.answer_only = 1;
   pass.load = 0.0;
   pass.program.b = b;
-  pass.program.g = p->recovery_held + one->row;
-  pass.program.c = p->recovery_held_eq + one->equality;
-  pass.program.lower = p->by_lower + one->row;
-  pass.program.upper = p->by_upper + one->row;
+  pass.program.g = p->softened.held + one->row;
+  pass.program.c = p->softened.held_eq + one->equality;
+  pass.program.lower = p->program.by_lower + one->row;
+  pass.program.upper = p->program.by_upper + one->row;
   pass.program.target_mu = NULL;
   if (bounded) {
     pass.program.row_count += one->bound_count;
@@ -290,7 +290,7 @@ static qd_status find_give(qd_workspace *w, island *one, const qd_cone_options *
                            const conic_program *program, double scale, giving which) {
   problem *p = &w->problem;
   const double unit = which == GIVES_CONSTRAINTS ? MUCH * scale : scale;
-  double *b = p->scratch, change = INFINITY, compliance = FIRST, least = CALLERS_ROUNDING;
+  double *b = p->scratch.variables, change = INFINITY, compliance = FIRST, least = CALLERS_ROUNDING;
   const conic_program violations =
       program_of_violations(p, one, program, b, which == GIVES_BOUNDED);
   int found = 0;
@@ -321,14 +321,14 @@ static qd_status find_give(qd_workspace *w, island *one, const qd_cone_options *
 static double largest_give(const problem *p, const island *one, double scale) {
   double largest = 0.0;
   for (int i = one->row; i < one->row + one->row_count; ++i) {
-    if (p->recovery_give[i] != 0.0) {
-      largest = fmax(largest, fabs(p->recovery_give[i]) * sqrt(scale / p->recovery_compliance[i]));
+    if (p->softened.give[i] != 0.0) {
+      largest = fmax(largest, fabs(p->softened.give[i]) * sqrt(scale / p->softened.compliance[i]));
     }
   }
   for (int i = one->equality; i < one->equality + one->equality_count; ++i) {
-    if (p->recovery_give_eq[i] != 0.0) {
+    if (p->softened.give_eq[i] != 0.0) {
       largest =
-          fmax(largest, fabs(p->recovery_give_eq[i]) * sqrt(scale / p->recovery_compliance_eq[i]));
+          fmax(largest, fabs(p->softened.give_eq[i]) * sqrt(scale / p->softened.compliance_eq[i]));
     }
   }
   return largest;
@@ -366,12 +366,12 @@ static qd_status solve_within(qd_workspace *w, island *one, const qd_cone_option
   if (program->program.cone_count > 0 && program->program.target_mu[0] > 0.0) {
     add_gaps(p, one, &program->program);
   }
-  move_offsets(p, one, 1.0, p->recovery_give, p->recovery_give_eq);
+  move_offsets(p, one, 1.0, p->softened.give, p->softened.give_eq);
   for (double give = NEGLIGIBLE; give < SECOND_MOST && status != QD_OK; give *= 100.0) {
     fill_compliance(w, one, &program->program, which, give * scale);
     status = solve_compliant(w, one, options, program, 1);
   }
-  move_offsets(p, one, -1.0, p->recovery_give, p->recovery_give_eq);
+  move_offsets(p, one, -1.0, p->softened.give, p->softened.give_eq);
   return status;
 }
 
@@ -381,10 +381,12 @@ static double equality_violation(const qd_workspace *w, const island *one, int i
   const problem *p = &w->problem;
   double largest = 0.0;
   for (int i = one->equality; i < one->equality + one->equality_count; ++i) {
-    const int gives = one->compliant > 0 && p->compliance_eq[i] > 0.0; /* compliant itself */
-    const double left = is_solved && !gives ? p->recovery_compliance_eq[i] * p->dual_eq[i] : 0.0;
+    const int gives =
+        one->compliant > 0 && p->program.compliance_eq[i] > 0.0; /* compliant itself */
+    const double left =
+        is_solved && !gives ? p->softened.compliance_eq[i] * p->solution.dual_eq[i] : 0.0;
     largest = fmax(largest, (equality_is_angle(w, i) ? one->length : 1.0) *
-                                fabs(p->recovery_give_eq[i] + left));
+                                fabs(p->softened.give_eq[i] + left));
   }
   return largest;
 }
@@ -413,13 +415,13 @@ static double largest_left(const qd_workspace *w, const island *one,
     for (const int end = r + program->cone_dim[cone]; r < end; ++r) {
       const int i = one->row + r;
       if (part_of_row(program, cone, r) == ROW_COUNTS) {
-        largest = fmax(largest, fabs(p->recovery_compliance[i] * p->dual[i]));
+        largest = fmax(largest, fabs(p->softened.compliance[i] * p->solution.dual[i]));
       }
     }
   }
   for (int i = one->equality; i < one->equality + one->equality_count; ++i) {
     if (!equality_gives(program, i - one->equality)) {
-      largest = fmax(largest, fabs(p->recovery_compliance_eq[i] * p->dual_eq[i]));
+      largest = fmax(largest, fabs(p->softened.compliance_eq[i] * p->solution.dual_eq[i]));
     }
   }
   return largest;
@@ -473,7 +475,8 @@ static double violation(const problem *p, int row, int rows, int kind) {
   double outside = 0.0, across = 0.0, head = 0.0;
   for (int r = 0; r < rows; ++r) {
     const int i = row + r;
-    const double w = p->slack[i] - p->recovery_compliance[i] * p->dual[i] - p->recovery_give[i];
+    const double w = p->solution.slack[i] - p->softened.compliance[i] * p->solution.dual[i] -
+                     p->softened.give[i];
     outside += w < 0.0 ? w * w : 0.0;
     across += r > 0 ? w * w : 0.0;
     head = r == 0 ? w : head;
@@ -511,8 +514,9 @@ static int mark_island(qd_workspace *w, const island *one, double tolerance) {
   }
   for (int i = one->equality; i < one->equality + one->equality_count; ++i) {
     const double arm = equality_is_angle(w, i) ? one->length : 1.0;
-    const double give = p->recovery_give_eq[i] + p->recovery_compliance_eq[i] * p->dual_eq[i];
-    const int own = one->compliant > 0 && p->compliance_eq[i] > 0.0; /* compliant itself */
+    const double give =
+        p->softened.give_eq[i] + p->softened.compliance_eq[i] * p->solution.dual_eq[i];
+    const int own = one->compliant > 0 && p->program.compliance_eq[i] > 0.0; /* compliant itself */
     count += !own && arm * fabs(give) > least;
   }
   return count;

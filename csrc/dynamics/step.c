@@ -23,8 +23,9 @@
 static void nothing_moves(const step_call *s) {
   memset(&s->result->info, 0, sizeof s->result->info);
   s->result->info.status = QD_OK;
-  s->w->problem.limit_count = s->w->problem.ball_limit_count = s->w->problem.turn_row_count = 0;
-  s->w->problem.equality_count = s->w->problem.tendon_row_count = s->w->problem.force_row_count = 0;
+  s->w->problem.count.limits = s->w->problem.count.ball_limits = s->w->problem.count.turn_rows = 0;
+  s->w->problem.count.equalities = s->w->problem.count.tendon_rows =
+      s->w->problem.count.force_rows = 0;
   problem_forces(&s->w->problem, &s->w->collision, s->result->limit_force);
 }
 
@@ -45,7 +46,7 @@ static void add_info(qd_cone_info *sum, const qd_cone_info *one) {
 static qd_status find_direction(const problem *p, const island *one, qd_status status,
                                 double *direction) {
   if (status == QD_UNBOUNDED) {
-    memcpy(direction, p->x + one->variable, (size_t)one->variable_count * sizeof(double));
+    memcpy(direction, p->solution.x + one->variable, (size_t)one->variable_count * sizeof(double));
   } else if (status == QD_OK &&
              conic_find_free_direction(one->cone_workspace, &one->info, direction)) {
     return QD_NOT_UNIQUE;
@@ -65,13 +66,14 @@ static qd_status solve_program(problem *p, island *one, const qd_cone_options *c
 /* Keeps a proof that an island is infeasible: its softened program has all of its rows, and more.
  */
 static void note_proof(problem *p, const island *one, qd_status status) {
-  if (status == QD_INFEASIBLE && !(p->recovery & RECOVER_SOFTEN) && !p->coulomb) {
-    p->proven = p->dof_of_variable[one->variable];
+  if (status == QD_INFEASIBLE && !(p->attempt.recovery & RECOVER_SOFTEN) && !p->attempt.coulomb) {
+    p->attempt.proven = p->dof_of_variable[one->variable];
   }
 }
 
 static int is_proven(const problem *p, const island *one) {
-  const int variable = p->proven >= 0 ? p->variable_of_dof[p->proven] - one->variable : -1;
+  const int variable =
+      p->attempt.proven >= 0 ? p->variable_of_dof[p->attempt.proven] - one->variable : -1;
   return variable >= 0 && variable < one->variable_count;
 }
 
@@ -79,11 +81,11 @@ static int is_proven(const problem *p, const island *one) {
 static qd_status solve_island(const step_call *s, const qd_cone_options *cone_options, island *one,
                               const island_program *program, double *direction) {
   problem *p = &s->w->problem;
-  const int waits = (p->recovery & RECOVER_SOFTEN) && is_proven(p, one);
+  const int waits = (p->attempt.recovery & RECOVER_SOFTEN) && is_proven(p, one);
   qd_status status =
       waits ? QD_INFEASIBLE : solve_program(p, one, cone_options, program, direction);
   const int resists =
-      (p->recovery & RECOVER_RESIST) && step_is_vague(status) && problem_resist(p, one) > 0;
+      (p->attempt.recovery & RECOVER_RESIST) && step_is_vague(status) && problem_resist(p, one) > 0;
   if (resists) {
     law_withdraw(p, one, program);
     const int row = trace_open(cone_options->trace, "again", 0, "inertia of joints resists");
@@ -93,16 +95,16 @@ static qd_status solve_island(const step_call *s, const qd_cone_options *cone_op
   if (status != QD_OK && !waits) {
     law_withdraw(p, one, program);
   }
-  if ((p->recovery & RECOVER_ROUND) && one->equality_count > 0 &&
+  if ((p->attempt.recovery & RECOVER_ROUND) && one->equality_count > 0 &&
       step_contradicts(status, s->options)) {
     status = law_soften(s->w, one, cone_options, program, RECOVERY_ROUND);
     status = find_direction(p, one, status, direction);
   }
-  if ((p->recovery & RECOVER_NOTHING) && step_contradicts(status, s->options)) {
+  if ((p->attempt.recovery & RECOVER_NOTHING) && step_contradicts(status, s->options)) {
     status = law_soften(s->w, one, cone_options, program, RECOVERY_NOTHING);
     status = find_direction(p, one, status, direction);
   }
-  if ((p->recovery & RECOVER_SOFTEN) && step_contradicts(status, s->options)) {
+  if ((p->attempt.recovery & RECOVER_SOFTEN) && step_contradicts(status, s->options)) {
     const recovery_how how = status == QD_INFEASIBLE ? RECOVERY_PROVEN : RECOVERY_ROWS;
     if (!resists) {
       problem_resist(p, one);
@@ -146,8 +148,8 @@ static int misses_contacts(void *of, const double *x) {
 /* 1 for programs that continue the last round's with more contacts, while others are left out. */
 static int may_look(const qd_workspace *w) {
   const problem *p = &w->problem;
-  return w->effort == ROUND_UNTIL_MISSED && w->warm.goes_on && w->set.left_out > 0 && !p->coulomb &&
-         !(p->recovery & (RECOVER_GIVES | RECOVER_RESIST));
+  return w->effort == ROUND_UNTIL_MISSED && w->warm.goes_on && w->set.left_out > 0 &&
+         !p->attempt.coulomb && !(p->attempt.recovery & (RECOVER_GIVES | RECOVER_RESIST));
 }
 
 /* 1 if a program continues that of the previous round: large ones, and Newton's method on the
@@ -160,7 +162,8 @@ static void choose_effort(const qd_workspace *w, const island *one, int derivati
   const int large = is_large(one);
   program->program.rough = w->effort == ROUND_ROUGH && large;
   program->program.derivatives = derivatives && !program->program.rough;
-  program->program.answer_only = !derivatives && !w->problem.coulomb && one->soft_pairs == 0;
+  program->program.answer_only =
+      !derivatives && !w->problem.attempt.coulomb && one->soft_pairs == 0;
   program->program.midway = w->warm.goes_on && large;
   options->warm_start = w->warm.from != NULL && (!w->warm.goes_on || goes_on(one));
 }
@@ -169,7 +172,7 @@ static void choose_effort(const qd_workspace *w, const island *one, int derivati
 static qd_status solve(const step_call *s) {
   problem *p = &s->w->problem;
   s->w->unfinished = s->w->effort == ROUND_ROUGH;
-  p->failed_island = -1;
+  p->attempt.failed_island = -1;
   if (p->n == 0) {
     nothing_moves(s);
     return QD_OK;
@@ -195,7 +198,7 @@ static qd_status solve(const step_call *s) {
       s->w->look = (stop_callback){misses_contacts, &look, 0};
       program.program.look = &s->w->look;
     }
-    double *direction = p->scratch;
+    double *direction = p->scratch.variables;
     const int row = trace_open(s->result->trace, "island", i + 1, "%d variables, %d rows",
                                one->variable_count, one->row_count + one->equality_count);
     qd_status status = solve_island(s, &cone_options, one, &program, direction);
@@ -213,13 +216,13 @@ static qd_status solve(const step_call *s) {
       culprits_of_motion(s->w, one, direction, s->result);
     }
     if (status != QD_OK) {
-      p->failed_island = i;
+      p->attempt.failed_island = i;
       return status;
     }
     s->w->unfinished |= program.program.look != NULL && s->w->look.stopped;
   }
   problem_forces(p, &s->w->collision, s->result->limit_force);
-  const int may_give = p->recovery & RECOVER_GIVES;
+  const int may_give = p->attempt.recovery & RECOVER_GIVES;
   s->result->softened = may_give ? recovery_mark(s->w, s->options->tolerance) : 0;
   return QD_OK;
 }
@@ -227,13 +230,13 @@ static qd_status solve(const step_call *s) {
 static void report_contacts(const step_call *s) {
   s->result->contacts = s->w->collision.contact;
   s->result->contact_count = s->w->collision.count;
-  s->result->row_count = s->w->problem.row_count;
+  s->result->row_count = s->w->problem.count.rows;
 }
 
 static void scatter_delta(const problem *p, double *delta) {
   for (int dof = 0; dof < p->model->nv; ++dof) {
     const int variable = p->variable_of_dof[dof];
-    delta[dof] = variable >= 0 ? p->x[variable] : 0.0;
+    delta[dof] = variable >= 0 ? p->solution.x[variable] : 0.0;
   }
 }
 
@@ -242,8 +245,8 @@ static qd_status solve_programs(const step_call *s) {
   problem *p = &s->w->problem;
   islands_find(&p->islands, s->model, s->options, &s->w->collision, &s->w->set, &p->soft);
   problem_number_variables(p, s->model, s->options->held);
-  for (int i = 0; (p->recovery & RECOVER_GIVES) && i < p->islands.count; ++i) {
-    recovery_make_room(p->islands.island + i, (p->recovery & RECOVER_SOFTEN));
+  for (int i = 0; (p->attempt.recovery & RECOVER_GIVES) && i < p->islands.count; ++i) {
+    recovery_make_room(p->islands.island + i, (p->attempt.recovery & RECOVER_SOFTEN));
   }
   static const step_columns none = {0, 0, 0, 0}; /* soft pairs use derivatives of programs */
   const int asks = s->kept == NULL && p->soft.count > 0;
@@ -285,13 +288,13 @@ static void fill_result(const step_call *s) {
   for (int dof = 0; s->result->v_next != NULL && dof < s->model->nv; ++dof) {
     s->result->v_next[dof] = s->result->delta[dof] / s->options->h;
   }
-  if (s->model->constraint_count > 0 && s->result->constraint_force != NULL) {
-    memcpy(s->result->constraint_force, p->constraint_force,
-           (size_t)(s->model->constraint_count * QD_CONSTRAINT_FORCE) * sizeof(double));
+  if (s->model->constraint.count > 0 && s->result->constraint_force != NULL) {
+    memcpy(s->result->constraint_force, p->solution.constraint_force,
+           (size_t)(s->model->constraint.count * QD_CONSTRAINT_FORCE) * sizeof(double));
   }
   if (s->result->tendon_force != NULL) {
-    memcpy(s->result->tendon_force, p->tendon_force,
-           (size_t)s->model->tendon_count * sizeof(double));
+    memcpy(s->result->tendon_force, p->solution.tendon_force,
+           (size_t)s->model->tendon.count * sizeof(double));
   }
   if (s->result->actuator_force != NULL) {
     problem_actuator_forces(p, s->result->delta, s->result->actuator_force);
@@ -303,7 +306,7 @@ static void fill_result(const step_call *s) {
 static qd_status solve_working_set(const step_call *s) {
   qd_status status = s->w->collision.count <= s->w->collision.capacity ? QD_OK : QD_OUT_OF_CAPACITY;
   if (status == QD_OK) {
-    status = s->model->soft_pair_count > 0 ? solve_soft(s) : solve_programs(s);
+    status = s->model->pair.soft_count > 0 ? solve_soft(s) : solve_programs(s);
   }
   if (status == QD_OUT_OF_CAPACITY) {
     s->result->contact_count = s->w->collision.count + s->w->problem.soft.count;
@@ -342,7 +345,7 @@ static int extend(const step_call *s, int large) {
  * before a program is solved. */
 static round_effort first_effort(const step_call *s, int large) {
   const int rough = s->options->dynamic && s->w->warm.from == NULL && s->w->set.left_out > 0 &&
-                    s->model->soft_pair_count == 0;
+                    s->model->pair.soft_count == 0;
   return !large ? ROUND_WHOLE : rough ? ROUND_ROUGH : ROUND_UNTIL_MISSED;
 }
 
@@ -351,7 +354,7 @@ static round_effort first_effort(const step_call *s, int large) {
 static int is_last(const qd_workspace *w, qd_status status) {
   const int waiting = w->set.left_out + w->set.forces_left_out;
   return status == QD_OUT_OF_CAPACITY || (waiting == 0 && w->effort != ROUND_ROUGH) ||
-         (status == QD_INFEASIBLE && !w->problem.coulomb);
+         (status == QD_INFEASIBLE && !w->problem.attempt.coulomb);
 }
 
 /* Largest number of rounds before all contacts are added. */
@@ -369,7 +372,7 @@ qd_status step_solve_rounds(const step_call *s) {
   workspace_begin(s->w, s->model, s->options, s->input);
   s->w->effort = first_effort(s, large);
   for (int round = 1;; ++round) {
-    s->w->problem.hurried = large && s->w->set.left_out > 0;
+    s->w->problem.attempt.hurried = large && s->w->set.left_out > 0;
     const int row =
         trace_open(s->result->trace, "round", round, "%d contacts, %d rows left out",
                    s->w->collision.count, s->w->set.left_out + s->w->set.forces_left_out);

@@ -36,7 +36,7 @@ static int rays_fit(const qd_step_options *o, const qd_model *model) {
 
 /* Each ray of a pyramid has its own force, so a compliant normal does not give a cone. */
 static int compliance_fits(const qd_step_options *o, const qd_model *model) {
-  const int gives = o->contact_compliance > 0.0 || model->pairs_give;
+  const int gives = o->contact_compliance > 0.0 || model->pair.give;
   const int is_cone = o->friction_model == QD_CONE || o->ray_count == 2;
   return o->contact_compliance >= 0.0 && isfinite(o->contact_compliance) && (!gives || is_cone);
 }
@@ -47,8 +47,8 @@ static int contacts_fit(const qd_step_options *o, const qd_model *model) {
   return o->contacts == QD_CONTACTS_RIGID ||
          (o->contacts == QD_CONTACTS_MUJOCO && o->friction_model == QD_CONE &&
           o->law == QD_LAW_CONVEX && o->contact_compliance == 0.0 &&
-          (o->dynamic ? o->restitution == 0.0 && isinf(o->kappa) && model->bouncing_pair < 0
-                      : model->undamped_pair < 0));
+          (o->dynamic ? o->restitution == 0.0 && isinf(o->kappa) && model->pair.bouncing < 0
+                      : model->pair.undamped < 0));
 }
 
 static int bounces_fit(const qd_step_options *o) {

@@ -85,8 +85,9 @@ void warm_start_go_on(warm_start *w, const problem *p, const qd_step_result *res
   if (result == NULL) {
     return;
   }
-  w->found = (qd_step_start){p->collision->count, p->collision->contact, result->delta,
-                             result->limit_force, p->constraint_force,   p->tendon_force};
+  w->found =
+      (qd_step_start){p->collision->count, p->collision->contact,        result->delta,
+                      result->limit_force, p->solution.constraint_force, p->solution.tendon_force};
   w->matched = p->collision->count;
   for (int i = 0; i < p->collision->count; ++i) {
     w->match[i] = i;
@@ -126,8 +127,8 @@ static void turn_force(double force[MOTION_MAX], const qd_contact *earlier,
 /* Slack of one row of an island's G at the guess, and the sum of the sizes of its terms. */
 static double row_slack(const problem *p, const island *one, int row, double *size) {
   const tile_rows *G = &one->G;
-  const double *x = p->x + one->variable;
-  double sum = p->g[row];
+  const double *x = p->solution.x + one->variable;
+  double sum = p->program.g[row];
   *size = fabs(sum);
   row -= one->row;
   for (int t = G->start[row]; t < G->start[row + 1]; ++t) {
@@ -170,7 +171,7 @@ static void solve_semidefinite(double A[MOTION_MAX][MOTION_MAX], const double *b
 static void weigh_rays(const problem *p, const island *one, const contact_block *block,
                        const qd_contact *contact, double *weight) {
   const double radius =
-      fmin(p->model->geom_radius[contact->geom_a], p->model->geom_radius[contact->geom_b]);
+      fmin(p->model->geom.radius[contact->geom_a], p->model->geom.radius[contact->geom_b]);
   double rest = NEGLIGIBLE * (isfinite(radius) ? radius : 1.0), size;
   for (int r = 0; r < block->rows.count; ++r) {
     weight[r] = fmax(row_slack(p, one, block->row + r, &size), 0.0);
@@ -213,7 +214,7 @@ static void load_rays(problem *p, const island *one, const contact_block *block,
   double weight[FRICTION_ROWS_MAX];
   weigh_rays(p, one, block, contact, weight);
   for (int round = 0; round < SHARE_ROUNDS; ++round) {
-    if (share_force(&block->rows, force, weight, p->dual + block->row) == 0) {
+    if (share_force(&block->rows, force, weight, p->solution.dual + block->row) == 0) {
       return;
     }
   }
@@ -261,16 +262,16 @@ static void fill_contact(const warm_start *w, problem *p, const island *one, int
   const qd_contact *earlier = earlier_contact(w, index), *contact = p->collision->contact + index;
   double force[MOTION_MAX];
   if (earlier == NULL || !(earlier->force[0] > 0.0)) {
-    memset(p->dual + block->row, 0, (size_t)block->rows.count * sizeof(double));
+    memset(p->solution.dual + block->row, 0, (size_t)block->rows.count * sizeof(double));
     return;
   }
   turn_force(force, earlier, contact);
   if (block->rows.halves > 0) {
-    load_halves(p->dual + block->row, &block->rows, force);
+    load_halves(p->solution.dual + block->row, &block->rows, force);
   } else if (block->rows.kind == QD_ORTHANT && block->rows.count <= 2) {
-    load_line(p->dual + block->row, &block->rows, force);
+    load_line(p->solution.dual + block->row, &block->rows, force);
   } else if (block->rows.kind == QD_LORENTZ) {
-    load_cone(p->dual + block->row, &block->rows, force);
+    load_cone(p->solution.dual + block->row, &block->rows, force);
   } else {
     load_rays(p, one, block, contact, force);
   }
@@ -291,27 +292,28 @@ static void fill_tendons(const warm_start *w, const problem *p, const island *on
     const int gives =
         row->kind != TENDON_LIMIT && row->kind != TENDON_FRICTION && row->kind != TENDON_FORCE;
     if (gives) {
-      own = -row_slack(p, one, row->row, &size) / p->compliance[row->row];
+      own = -row_slack(p, one, row->row, &size) / p->program.compliance[row->row];
     }
-    p->dual[row->row] =
-        is_interval ? fmin(fmax(own, p->lower[row->row]), p->upper[row->row]) : fmax(own, 0.0);
-    left -= row->sign * p->dual[row->row];
+    p->solution.dual[row->row] =
+        is_interval ? fmin(fmax(own, p->program.lower[row->row]), p->program.upper[row->row])
+                    : fmax(own, 0.0);
+    left -= row->sign * p->solution.dual[row->row];
   }
 }
 
 /* Along the rotation, which the limit's force opposes. */
 static void fill_ball_limit(problem *p, const ball_limit *limit, const double *limit_force) {
   const double size = vec3_norm(limit_force + limit->dof), angle = vec3_norm(limit->turn);
-  p->dual[limit->row] = angle > 0.0 ? size : 0.0;
+  p->solution.dual[limit->row] = angle > 0.0 ? size : 0.0;
   for (int i = 0; i < 3; ++i) {
-    p->dual[limit->row + 1 + i] = angle > 0.0 ? -size * limit->turn[i] / angle : 0.0;
+    p->solution.dual[limit->row + 1 + i] = angle > 0.0 ? -size * limit->turn[i] / angle : 0.0;
   }
 }
 
 void warm_start_fill(const warm_start *w, problem *p) {
   const qd_step_start *from = w->from;
   for (int i = 0; i < p->n; ++i) {
-    p->x[i] = p->dof_of_variable[i] >= 0 ? from->delta[p->dof_of_variable[i]] : 0.0;
+    p->solution.x[i] = p->dof_of_variable[i] >= 0 ? from->delta[p->dof_of_variable[i]] : 0.0;
   }
   for (int i = 0; i < p->islands.count; ++i) {
     const island *one = p->islands.island + i;
@@ -319,31 +321,32 @@ void warm_start_fill(const warm_start *w, problem *p) {
       fill_contact(w, p, one, p->islands.contact_order[k]);
     }
   }
-  for (int i = 0; i < p->limit_count; ++i) {
+  for (int i = 0; i < p->count.limits; ++i) {
     const limit_row *limit = p->limit + i;
-    p->dual[limit->row] = fmax(limit->sign * from->limit_force[limit->dof], 0.0);
+    p->solution.dual[limit->row] = fmax(limit->sign * from->limit_force[limit->dof], 0.0);
   }
-  for (int i = 0; i < p->ball_limit_count; ++i) {
+  for (int i = 0; i < p->count.ball_limits; ++i) {
     fill_ball_limit(p, p->ball_limit + i, from->limit_force);
   }
-  for (int i = 0; i < p->turn_row_count; ++i) {
+  for (int i = 0; i < p->count.turn_rows; ++i) {
     const turn_row *row = p->turn_row + i;
     const double force = row->is_limit ? vec3_dot(row->axis, from->limit_force + row->dof) : 0.0;
-    p->dual[row->row] = fmax(force, 0.0);
+    p->solution.dual[row->row] = fmax(force, 0.0);
   }
   for (int i = 0; i < p->islands.count; ++i) {
     fill_tendons(w, p, p->islands.island + i);
   }
-  for (int i = 0; i < p->force_row_count; ++i) { /* the force that the guessed motion implies */
+  for (int i = 0; i < p->count.force_rows; ++i) { /* the force that the guessed motion implies */
     const force_row *row = p->force_row + i;
-    const double moved = p->g[row->row] + from->delta[row->dof];
+    const double moved = p->program.g[row->row] + from->delta[row->dof];
     const double force = row->actuator < 0 ? -INFINITY * moved : -row->stiffness * moved;
-    p->dual[row->row] =
-        moved == 0.0 ? 0.0 : fmin(fmax(force, p->lower[row->row]), p->upper[row->row]);
+    p->solution.dual[row->row] =
+        moved == 0.0 ? 0.0
+                     : fmin(fmax(force, p->program.lower[row->row]), p->program.upper[row->row]);
   }
-  for (int i = 0; i < p->equality_count; ++i) {
+  for (int i = 0; i < p->count.equalities; ++i) {
     const equality_row *row = p->equality + i;
-    p->dual_eq[i] =
+    p->solution.dual_eq[i] =
         from->constraint_force == NULL
             ? 0.0
             : from->constraint_force[row->constraint * QD_CONSTRAINT_FORCE + row->component];

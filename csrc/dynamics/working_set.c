@@ -24,7 +24,7 @@ void working_set_lay_out(working_set *s, const qd_model *model, int contact_capa
   s->limit = arena_take(a, 2 * (size_t)model->nv);
   s->force = arena_take(a, (size_t)model->nu);
   s->delta = arena_doubles(a, (size_t)model->nv);
-  s->twist = arena_take(a, ((size_t)model->body_count + 1) * sizeof(screw));
+  s->twist = arena_take(a, ((size_t)model->body.count + 1) * sizeof(screw));
   s->chosen = s->left_out = s->forces_left_out = 0;
 }
 
@@ -50,12 +50,12 @@ QD_MULTIVERSION
 static void fill_twists(working_set *s, const qd_model *model, const kinematics *k,
                         const double *delta) {
   memset(s->twist, 0, sizeof *s->twist);
-  memset(s->twist + model->body_count, 0, sizeof *s->twist);
-  for (int body = 1, dof = 0; body < model->body_count; ++body) {
-    screw *parent = s->twist + model->body_parent[body], *own = s->twist + body;
+  memset(s->twist + model->body.count, 0, sizeof *s->twist);
+  for (int body = 1, dof = 0; body < model->body.count; ++body) {
+    screw *parent = s->twist + model->body.parent[body], *own = s->twist + body;
     lanes first = LANES_FROM(parent->w);
     two_lanes last = LAST_TWO(parent);
-    for (; dof < model->nv && model->dof_body[dof] == body; ++dof) {
+    for (; dof < model->nv && model->dof.body[dof] == body; ++dof) {
       first += delta[dof] * LANES_FROM(k->dof_screw[dof].w);
       last += delta[dof] * LAST_TWO(k->dof_screw + dof);
     }
@@ -95,13 +95,13 @@ static void fill_command(working_set *s, const qd_model *model, const qd_step_op
                          const qd_step_input *input) {
   memset(s->delta, 0, (size_t)model->nv * sizeof(double));
   for (int dof = 0; dof < model->nv; ++dof) {
-    if (!model->dof_is_driven[dof] || (o->held != NULL && o->held[dof])) {
+    if (!model->dof.is_driven[dof] || (o->held != NULL && o->held[dof])) {
       continue;
     }
     const int_list actuators = dof_actuators(model, dof);
     double force = 0.0, stiffness = 0.0;
     for (int k = 0; k < actuators.count; ++k) {
-      const actuator_point at = {.l = input->q[model->dof_q[dof]],
+      const actuator_point at = {.l = input->q[model->dof.q[dof]],
                                  .u = input->u[actuators.at[k]],
                                  .rate = damping_rate(o)};
       const actuator_force one = actuator_force_at(model, actuators.at[k], &at);
@@ -136,14 +136,14 @@ static double fastest_contact(const working_set *s, const collision *c) {
 
 /* The gap of a DOF's lower (0) or upper (1) limit at q: infinite if there is none. */
 static double limit_gap(const qd_model *model, const double *q, int dof, int upper) {
-  const double bound = model->joint_range[2 * model->dof_joint[dof] + upper];
-  const double position = q[model->dof_q[dof]];
+  const double bound = model->joint.range[2 * model->dof.joint[dof] + upper];
+  const double position = q[model->dof.q[dof]];
   return upper ? bound - position : position - bound;
 }
 
 /* 1 if a DOF has limits that may be left out. */
 static int has_limits(const qd_model *model, const qd_step_options *o, int dof) {
-  return o->joint_limits && !contacts_yield_in_time(o) && model->dof_q[dof] >= 0 &&
+  return o->joint_limits && !contacts_yield_in_time(o) && model->dof.q[dof] >= 0 &&
          (o->held == NULL || !o->held[dof]);
 }
 
@@ -181,9 +181,9 @@ static int extend_limits(working_set *s, const qd_model *model, const qd_step_op
 static int pulls_within(const qd_model *model, const qd_step_options *o, const qd_step_input *input,
                         int actuator, double d) {
   const double *range = model->parameters.actuator_force_range + 2 * actuator;
-  const int dof = model->actuator_dof[actuator];
+  const int dof = model->actuator.dof[actuator];
   const actuator_point at = {
-      .l = input->q[model->dof_q[dof]], .u = input->u[actuator], .rate = damping_rate(o)};
+      .l = input->q[model->dof.q[dof]], .u = input->u[actuator], .rate = damping_rate(o)};
   const actuator_force found = actuator_force_at(model, actuator, &at);
   const double force = found.at_rest - found.stiffness * d;
   return found.stiffness > 0.0 && force - range[0] > SLIGHT * fabs(range[0]) &&
@@ -197,7 +197,7 @@ static void choose_forces(working_set *s, const qd_model *model, const qd_step_o
     return; /* none, or clamped without rows (force_rows.c) */
   }
   for (int i = 0; i < model->nu; ++i) {
-    const int dof = model->actuator_dof[i];
+    const int dof = model->actuator.dof[i];
     if (dof >= 0 && actuator_is_bounded(model, i) &&
         pulls_within(model, o, input, i, guess != NULL ? guess[dof] : 0.0)) {
       s->force[i] = 0;
@@ -210,7 +210,7 @@ static int extend_forces(working_set *s, const qd_model *model, const qd_step_op
                          const qd_step_input *input, const double *delta) {
   int added = 0;
   for (int i = 0; s->forces_left_out > 0 && i < model->nu; ++i) {
-    if (!s->force[i] && !pulls_within(model, o, input, i, delta[model->actuator_dof[i]])) {
+    if (!s->force[i] && !pulls_within(model, o, input, i, delta[model->actuator.dof[i]])) {
       s->force[i] = 1;
       ++added;
     }
@@ -238,16 +238,16 @@ void working_set_choose(working_set *s, const qd_model *model, const qd_step_opt
   }
   choose_limits(s, model, options, input->q);
   choose_forces(s, model, options, input);
-  if (options->contacts == QD_CONTACTS_MUJOCO && (options->dynamic || model->pairs_act_apart)) {
+  if (options->contacts == QD_CONTACTS_MUJOCO && (options->dynamic || model->pair.act_apart)) {
     return;
   }
   const double reach = SHARE_OF_MOTION * fastest_contact(s, c);
   for (int i = 0; i < s->chosen; ++i) {
     const qd_contact *contact = c->contact + i;
     const double size =
-        smaller(model->geom_radius[contact->geom_a], model->geom_radius[contact->geom_b]);
+        smaller(model->geom.radius[contact->geom_a], model->geom.radius[contact->geom_b]);
     const double gap = options->dynamic ? gap_ahead(s, contact) : contact->dist;
-    if (gap > larger(reach, SHARE_OF_SIZE * size) && model->pair_soft[contact->pair] < 0) {
+    if (gap > larger(reach, SHARE_OF_SIZE * size) && model->pair.soft[contact->pair] < 0) {
       s->contact[i] = 0;
       ++s->left_out;
     }

@@ -170,11 +170,11 @@ qd_status workspace_place_islands(qd_workspace *w, const qd_model *model,
 
 /* All DOFs in one island with this number of contacts, every row with every column. */
 static conic_size size_whole(const qd_model *model, int contacts) {
-  const int forces = model->bounded_forces + model->tendon_actuator_start[model->tendon_count];
+  const int forces = model->bounded_forces + model->tendon.actuator_start[model->tendon.count];
   conic_size size = conic_size_dense(model->nv,
                                      ROWS_PER_CONTACT * contacts + 2 * model->nv +
-                                         TENDON_ROWS_MAX * model->tendon_count + forces,
-                                     model->constraint_row_count);
+                                         TENDON_ROWS_MAX * model->tendon.count + forces,
+                                     model->constraint.row_count);
   size.intervals = size.compliant = forces;
   return size;
 }
@@ -261,7 +261,7 @@ qd_status qd_workspace_reserve(const qd_model *model, qd_workspace *workspace,
                                int contact_capacity) {
   const size_t needed = workspace->program_needed;
   int capacity = workspace->collision.capacity;
-  const int soft = model->soft_pair_count > 0 ? workspace->problem.soft.element_needed : 0;
+  const int soft = model->pair.soft_count > 0 ? workspace->problem.soft.element_needed : 0;
   if (contact_capacity <= capacity && needed <= workspace->program_bytes &&
       soft <= workspace->soft_capacity) {
     return QD_OK;

@@ -7,19 +7,19 @@
 /* The sum of stiffness and rate times damping, after changes by the command. */
 static double softening(const qd_model *model, int i, const actuator_point *at) {
   const model_parameters *p = &model->parameters;
-  const double *slope = model->actuator_gain_slope + 2 * i;
+  const double *slope = model->actuator.gain_slope + 2 * i;
   return p->actuator_stiffness[i] - slope[0] * at->u +
          at->rate * (p->actuator_damping[i] - slope[1] * at->u);
 }
 
 double actuator_drag(const qd_model *model, int i, const actuator_point *at) {
-  return model->parameters.actuator_damping[i] - model->actuator_gain_slope[2 * i + 1] * at->u;
+  return model->parameters.actuator_damping[i] - model->actuator.gain_slope[2 * i + 1] * at->u;
 }
 
 actuator_force actuator_force_general(const qd_model *model, int i, const actuator_point *at) {
   const model_parameters *p = &model->parameters;
-  const double command = at->u / model->actuator_gear[i];
-  const double gain = p->actuator_gain[i] + model->actuator_gain_slope[2 * i] * at->l;
+  const double command = at->u / model->actuator.gear[i];
+  const double gain = p->actuator_gain[i] + model->actuator.gain_slope[2 * i] * at->l;
   const double stiffness = at->early ? 0.0 : softening(model, i, at);
   actuator_force force = {
       p->actuator_stiffness[i] * (command - at->l) + gain * at->u + p->actuator_bias[i],
@@ -34,8 +34,8 @@ actuator_force actuator_force_general(const qd_model *model, int i, const actuat
 actuator_slopes actuator_slopes_at(const qd_model *model, int i, const actuator_point *at,
                                    double d) {
   const model_parameters *p = &model->parameters;
-  const double k = p->actuator_stiffness[i], *slope = model->actuator_gain_slope + 2 * i;
-  const double gear = model->actuator_gear[i];
+  const double k = p->actuator_stiffness[i], *slope = model->actuator.gain_slope + 2 * i;
+  const double gear = model->actuator.gear[i];
   const double moved = !at->early && softening(model, i, at) > 0.0 ? d : 0.0;
   actuator_slopes slopes = {
       .l = slope[0] * at->u - k,
@@ -75,7 +75,7 @@ static int side_of(const double *range, double force) {
 clamped_force actuator_force_clamped(const qd_model *model, int i, const actuator_point *at,
                                      double speed) {
   const double *range = model->parameters.actuator_force_range + 2 * i;
-  const double *own = model->actuator_own_range + 2 * i;
+  const double *own = model->actuator.own_range + 2 * i;
   clamped_force c = {.force = actuator_force_at(model, i, at)};
   const double lost = at->early ? 0.0 : actuator_drag(model, i, at) * speed;
   const double begins = c.force.at_rest - lost;
@@ -105,7 +105,7 @@ actuator_slopes actuator_slopes_clamped(const qd_model *model, int i, const actu
   actuator_slopes slopes = actuator_slopes_at(model, i, at, d);
   const actuator_slopes at_rest = actuator_slopes_at(model, i, at, 0.0);
   actuator_slopes_subtract(&slopes, &at_rest);
-  slopes.u -= model->actuator_gain_slope[2 * i + 1] * speed;
+  slopes.u -= model->actuator.gain_slope[2 * i + 1] * speed;
   slopes.damping += speed;
   slopes.speed = actuator_drag(model, i, at);
   return slopes;
@@ -116,16 +116,16 @@ actuator_slopes actuator_slopes_clamped(const qd_model *model, int i, const actu
 /* The first of the three rotational DOFs of a ball or free joint; -1 if `dof` is not one of them.
  */
 static int turn_start(const qd_model *model, int dof) {
-  return model->dof_block_last[dof] > model->dof_block_start[dof] ? model->dof_block_start[dof]
+  return model->dof.block_last[dof] > model->dof.block_start[dof] ? model->dof.block_start[dof]
                                                                   : -1;
 }
 
 /* The rotation from rest to q, as a vector in the axes of its DOFs. */
 static void turn_from_rest(const qd_model *model, int joint, const double *q, double turn[3]) {
   static const double none[4] = {1.0, 0.0, 0.0, 0.0};
-  const int is_free = model->joint_type[joint] == QD_FREE;
-  const int at = model->joint_q[joint] + (is_free ? 3 : 0);
-  const double *rest = is_free ? model->body_quat + 4 * model->joint_body[joint] : none;
+  const int is_free = model->joint.type[joint] == QD_FREE;
+  const int at = model->joint.q[joint] + (is_free ? 3 : 0);
+  const double *rest = is_free ? model->body.quat + 4 * model->joint.body[joint] : none;
   const double inverse[4] = {rest[0], -rest[1], -rest[2], -rest[3]};
   double quat[4];
   quat_mul(quat, q + at, inverse);
@@ -133,13 +133,13 @@ static void turn_from_rest(const qd_model *model, int joint, const double *q, do
 }
 
 double joint_stretch(const qd_model *model, int dof, const double *q) {
-  const int joint = model->dof_joint[dof], first = turn_start(model, dof);
-  if (model->dof_q[dof] >= 0) {
-    return q[model->dof_q[dof]] - model->parameters.joint_springref[joint];
+  const int joint = model->dof.joint[dof], first = turn_start(model, dof);
+  if (model->dof.q[dof] >= 0) {
+    return q[model->dof.q[dof]] - model->parameters.joint_springref[joint];
   }
   if (first < 0) {
-    const int along = dof - model->joint_v[joint];
-    return q[model->joint_q[joint] + along] - model->body_pos[3 * model->joint_body[joint] + along];
+    const int along = dof - model->joint.v[joint];
+    return q[model->joint.q[joint] + along] - model->body.pos[3 * model->joint.body[joint] + along];
   }
   double turn[3];
   turn_from_rest(model, joint, q, turn);
@@ -154,7 +154,7 @@ int joint_stretch_row(const qd_model *model, int dof, const double *q, double ro
     return 1;
   }
   double turn[3], J[9];
-  turn_from_rest(model, model->dof_joint[dof], q, turn);
+  turn_from_rest(model, model->dof.joint[dof], q, turn);
   rotation_left_jacobian_inverse(J, turn);
   for (int i = 0; i < 3; ++i) {
     row[i] = J[3 * (dof - start) + i];

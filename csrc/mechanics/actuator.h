@@ -33,11 +33,11 @@ actuator_force actuator_force_general(const qd_model *model, int actuator,
 
 static inline actuator_force actuator_force_at(const qd_model *model, int actuator,
                                                const actuator_point *at) {
-  if (!model->actuators_are_springs || at->early) {
+  if (!model->actuator.are_springs || at->early) {
     return actuator_force_general(model, actuator, at);
   }
   const double k = model->parameters.actuator_stiffness[actuator];
-  const actuator_force force = {k * (at->u / model->actuator_gear[actuator] - at->l), k};
+  const actuator_force force = {k * (at->u / model->actuator.gear[actuator] - at->l), k};
   return force;
 }
 
@@ -63,8 +63,8 @@ static inline int actuator_is_bounded(const qd_model *model, int actuator) {
 
 /* 1 if it is the spring of a DOF whose springs all have limits. */
 static inline int actuator_shares_inertia(const qd_model *model, int actuator) {
-  const int dof = model->actuator_dof[actuator];
-  return dof >= 0 && model->actuator_is_spring[actuator] && model->dof_is_limited[dof];
+  const int dof = model->actuator.dof[actuator];
+  return dof >= 0 && model->actuator.is_spring[actuator] && model->dof.is_limited[dof];
 }
 
 /* A force within its limits. */
@@ -90,12 +90,12 @@ actuator_slopes actuator_slopes_clamped(const qd_model *model, int actuator,
 
 /* The actuators of a DOF, ascending. */
 static inline int_list dof_actuators(const qd_model *model, int dof) {
-  return list_part(model->dof_actuators, model->dof_actuator_start, dof);
+  return list_part(model->dof.actuators, model->dof.actuator_start, dof);
 }
 
 /* The actuators of a tendon, ascending. */
 static inline int_list tendon_actuators(const qd_model *model, int tendon) {
-  return list_part(model->tendon_actuators, model->tendon_actuator_start, tendon);
+  return list_part(model->tendon.actuators, model->tendon.actuator_start, tendon);
 }
 
 /* Deflection of the spring of a DOF's joint: for a scalar joint from springref, for ball and free

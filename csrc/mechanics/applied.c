@@ -14,20 +14,20 @@ void applied_wrench(wrench *W, const qd_model *model, const kinematics *k, int b
 
 void applied_add_force(double *force, wrench *scratch, const qd_model *model, const kinematics *k,
                        const double *applied) {
-  for (int b = 0; b < model->body_count; ++b) {
+  for (int b = 0; b < model->body.count; ++b) {
     applied_wrench(scratch + b, model, k, b, applied + QD_WRENCH * b);
   }
-  for (int b = model->body_count - 1; b > 0; --b) {
-    wrench_axpy(scratch + model->body_parent[b], 1.0, scratch + b);
+  for (int b = model->body.count - 1; b > 0; --b) {
+    wrench_axpy(scratch + model->body.parent[b], 1.0, scratch + b);
   }
   for (int dof = 0; dof < model->nv; ++dof) {
-    force[dof] += screw_dot(k->dof_screw + dof, scratch + model->dof_body[dof]);
+    force[dof] += screw_dot(k->dof_screw + dof, scratch + model->dof.body[dof]);
   }
 }
 
 void applied_subtract_derivative(const dof_matrix *D, const qd_model *model, const kinematics *k,
                                  const double *applied) {
-  for (int b = 1; b < model->body_count; ++b) {
+  for (int b = 1; b < model->body.count; ++b) {
     const double *force = applied + QD_WRENCH * b;
     double com[3];
     const int_list chain = body_chain(model, b);

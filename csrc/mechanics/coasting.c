@@ -10,12 +10,12 @@
 #define HALVINGS_MOST 20
 
 int tree_coasts(const qd_model *model, int tree) {
-  const int first = model->tree_dof_start[tree];
-  const int count = model->tree_dof_start[tree + 1] - first;
+  const int first = model->tree.dof_start[tree];
+  const int count = model->tree.dof_start[tree + 1] - first;
   if (count == 0) {
     return 0;
   }
-  const int type = model->joint_type[model->dof_joint[model->tree_dofs[first]]];
+  const int type = model->joint.type[model->dof.joint[model->tree.dofs[first]]];
   return type >= QD_BALL && count == joint_v_count(type);
 }
 
@@ -129,9 +129,9 @@ static void tensor_about(double out[9], const spatial_inertia *I, const double a
 
 void coasting_compute(coasting *c, double *next, const qd_model *model, const kinematics *k,
                       const inertia *I, int tree, const double *v, double h) {
-  c->dof = model->tree_dofs[model->tree_dof_start[tree]];
-  c->count = model->tree_dof_start[tree + 1] - model->tree_dof_start[tree];
-  c->body = model->dof_body[c->dof];
+  c->dof = model->tree.dofs[model->tree.dof_start[tree]];
+  c->count = model->tree.dof_start[tree + 1] - model->tree.dof_start[tree];
+  c->body = model->dof.body[c->dof];
   const int turn = c->dof + c->count - 3;
   const spatial_inertia *lump = I->subtree + c->body;
   double pivot[3] = {0.0, 0.0, 0.0};

@@ -24,9 +24,9 @@ static void couple_joints(constraint_state *s, const qd_model *model, const doub
                           const int *joint, const double *a) {
   double y[2] = {0.0}, ref[2] = {0.0};
   for (int k = 0; k < 2 && joint[k] >= 0; ++k) {
-    s->dof[k] = model->joint_v[joint[k]];
-    y[k] = q[model->joint_q[joint[k]]];
-    ref[k] = model->joint_ref[joint[k]];
+    s->dof[k] = model->joint.v[joint[k]];
+    y[k] = q[model->joint.q[joint[k]]];
+    ref[k] = model->joint.ref[joint[k]];
   }
   compute_coupling(s, y, ref, joint[1] >= 0, a);
 }
@@ -54,9 +54,9 @@ static void weld_turn(double quat[4], const kinematics *k, const int *body,
 static int carrier_of(const qd_model *model, int a, int b) {
   while (a != b) {
     if (a > b) {
-      a = model->body_parent[a];
+      a = model->body.parent[a];
     } else {
-      b = model->body_parent[b];
+      b = model->body.parent[b];
     }
   }
   return a;
@@ -64,9 +64,9 @@ static int carrier_of(const qd_model *model, int a, int b) {
 
 void constraint_compute(constraint_state *s, const qd_model *model, const kinematics *k,
                         const tendons *t, const double *q, int index, int by_quaternion) {
-  const int type = model->constraint_type[index];
-  const int *object = model->constraint_object + 2 * index;
-  const double *data = model->constraint_data + CONSTRAINT_DATA * index;
+  const int type = model->constraint.type[index];
+  const int *object = model->constraint.object + 2 * index;
+  const double *data = model->constraint.data + CONSTRAINT_DATA * index;
   memset(s, 0, sizeof *s);
   s->rows = constraint_row_count(type);
   s->dof[0] = s->dof[1] = s->tendon[0] = s->tendon[1] = -1;
@@ -89,7 +89,7 @@ void constraint_compute(constraint_state *s, const qd_model *model, const kinema
   if (type == QD_WELD) {
     weld_turn(s->half, k, s->body, data + 6);
     quat_log(s->turn, s->half);
-    s->scale = model->constraint_torquescale[index];
+    s->scale = model->constraint.torquescale[index];
     if (by_quaternion) {
       vec3_scale(s->violation + 3, s->half + 1, s->scale);
     } else {

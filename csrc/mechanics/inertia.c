@@ -1,7 +1,7 @@
 #include "mechanics/inertia.h"
 
 void inertia_lay_out(inertia *I, const qd_model *model, arena *a) {
-  const size_t nb = (size_t)model->body_count;
+  const size_t nb = (size_t)model->body.count;
   I->subtree = arena_take(a, nb * sizeof(spatial_inertia));
   I->body = arena_take(a, nb * sizeof(spatial_inertia));
   I->own = model->compensates ? arena_take(a, nb * sizeof(spatial_inertia)) : NULL;
@@ -40,19 +40,19 @@ static void body_inertia(spatial_inertia *out, const qd_model *model, const kine
 
 /* 1 if the step needs the inertia of a body. */
 static int inertia_counts(const qd_model *model, int all, int body) {
-  const int tree = model->body_tree[body];
-  return all || (tree >= 0 && !model->tree_is_driven[tree]);
+  const int tree = model->body.tree[body];
+  return all || (tree >= 0 && !model->tree.is_driven[tree]);
 }
 
 /* Mass and moment of each subtree that gravity acts on. */
 static void compute_falls(const qd_model *model, inertia *I) {
-  for (int b = 0; b < model->body_count; ++b) {
+  for (int b = 0; b < model->body.count; ++b) {
     I->own[b] = I->body[b];
-    I->own[b].mass *= model->body_fall[b];
-    vec3_scale(I->own[b].moment, I->own[b].moment, model->body_fall[b]);
+    I->own[b].mass *= model->body.fall[b];
+    vec3_scale(I->own[b].moment, I->own[b].moment, model->body.fall[b]);
   }
-  for (int b = model->body_count - 1; b > 0; --b) {
-    spatial_inertia *parent = I->own + model->body_parent[b];
+  for (int b = model->body.count - 1; b > 0; --b) {
+    spatial_inertia *parent = I->own + model->body.parent[b];
     parent->mass += I->own[b].mass;
     vec3_axpy(parent->moment, 1.0, I->own[b].moment);
   }
@@ -63,18 +63,18 @@ static int has_weight(const spatial_inertia *I) {
 }
 
 void inertia_compute(const qd_model *model, const kinematics *k, int all, inertia *I) {
-  memset(I->body, 0, (size_t)model->body_count * sizeof(spatial_inertia));
-  for (int b = 1; b < model->body_count; ++b) {
+  memset(I->body, 0, (size_t)model->body.count * sizeof(spatial_inertia));
+  for (int b = 1; b < model->body.count; ++b) {
     if (inertia_counts(model, all, b)) {
       body_inertia(I->body + b, model, k, b);
     }
   }
-  memcpy(I->subtree, I->body, (size_t)model->body_count * sizeof(spatial_inertia));
-  for (int b = model->body_count - 1; b > 0; --b) {
+  memcpy(I->subtree, I->body, (size_t)model->body.count * sizeof(spatial_inertia));
+  for (int b = model->body.count - 1; b > 0; --b) {
     if (!inertia_counts(model, all, b)) {
       continue;
     }
-    spatial_inertia *parent = I->subtree + model->body_parent[b];
+    spatial_inertia *parent = I->subtree + model->body.parent[b];
     const spatial_inertia *child = I->subtree + b;
     parent->mass += child->mass;
     vec3_axpy(parent->moment, 1.0, child->moment);
@@ -99,8 +99,8 @@ int inertia_mass_row(double *row, const qd_model *model, const kinematics *k, co
                      int dof) {
   wrench h;
   int c = 0;
-  const int_list chain = body_chain(model, model->dof_body[dof]);
-  inertia_momentum(&h, I->subtree + model->dof_body[dof], k->dof_screw + dof);
+  const int_list chain = body_chain(model, model->dof.body[dof]);
+  inertia_momentum(&h, I->subtree + model->dof.body[dof], k->dof_screw + dof);
   for (; c < chain.count && chain.at[c] <= dof; ++c) {
     row[c] = screw_dot(k->dof_screw + chain.at[c], &h);
   }
@@ -111,7 +111,7 @@ void inertia_mass_matrix(double *M, const qd_model *model, const kinematics *k, 
   const int nv = model->nv;
   memset(M, 0, (size_t)nv * (size_t)nv * sizeof(double));
   for (int i = 0; i < nv; ++i) {
-    const int_list chain = body_chain(model, model->dof_body[i]);
+    const int_list chain = body_chain(model, model->dof.body[i]);
     double *row = M + (size_t)i * (size_t)nv;
     const int count = inertia_mass_row(I->row, model, k, I, i);
     for (int c = 0; c < count; ++c) {
@@ -122,7 +122,7 @@ void inertia_mass_matrix(double *M, const qd_model *model, const kinematics *k, 
 
 double inertia_diagonal(const qd_model *model, const kinematics *k, const inertia *I, int dof) {
   wrench h;
-  inertia_momentum(&h, I->subtree + model->dof_body[dof], k->dof_screw + dof);
+  inertia_momentum(&h, I->subtree + model->dof.body[dof], k->dof_screw + dof);
   return screw_dot(k->dof_screw + dof, &h);
 }
 
@@ -134,8 +134,8 @@ static void gravity_wrench(wrench *W, const qd_model *model, const spatial_inert
 void inertia_gravity_wrench(wrench *W, const qd_model *model, const inertia *I, int body) {
   gravity_wrench(W, model, I->body + body);
   if (model->compensates) {
-    vec3_scale(W->f, W->f, model->body_fall[body]);
-    vec3_scale(W->m, W->m, model->body_fall[body]);
+    vec3_scale(W->f, W->f, model->body.fall[body]);
+    vec3_scale(W->m, W->m, model->body.fall[body]);
   }
 }
 
@@ -144,8 +144,8 @@ void inertia_gravity_force(double *tau, const qd_model *model, const kinematics 
   for (int i = 0; i < model->nv; ++i) {
     wrench W;
     tau[i] = 0.0;
-    if (has_weight(I->falls + model->dof_body[i])) {
-      gravity_wrench(&W, model, I->falls + model->dof_body[i]);
+    if (has_weight(I->falls + model->dof.body[i])) {
+      gravity_wrench(&W, model, I->falls + model->dof.body[i]);
       tau[i] = screw_dot(k->dof_screw + i, &W);
     }
   }
@@ -154,10 +154,10 @@ void inertia_gravity_force(double *tau, const qd_model *model, const kinematics 
 /* P = twist of the DOFs on the path of j that j does not move, including j and its block */
 static void unmoved_twist(screw *P, const qd_model *model, const kinematics *k,
                           const mass_motion *motion, int j) {
-  const int body = model->dof_body[j];
+  const int body = model->dof.body[j];
   *P = motion->twist[body];
   const int_list chain = body_chain(model, body);
-  for (int c = chain.count - 1; c >= 0 && chain.at[c] > model->dof_block_last[j]; --c) {
+  for (int c = chain.count - 1; c >= 0 && chain.at[c] > model->dof.block_last[j]; --c) {
     screw_axpy(P, -motion->delta[chain.at[c]], k->dof_screw + chain.at[c]);
   }
 }
@@ -172,8 +172,8 @@ void inertia_add_mass_derivative(const dof_matrix *D, const qd_model *model, con
                                  const mass_motion *motion) {
   wrench W, IX;
   for (int d = 0; d < D->count; ++d) {
-    const int j = D->dofs[d], body = model->dof_body[j];
-    if (model->tree_is_driven[model->dof_tree[j]]) {
+    const int j = D->dofs[d], body = model->dof.body[j];
+    if (model->tree.is_driven[model->dof.tree[j]]) {
       continue; /* no row of its tree is wanted */
     }
     screw P;
@@ -183,16 +183,16 @@ void inertia_add_mass_derivative(const dof_matrix *D, const qd_model *model, con
     inertia_momentum(&IX, I->subtree + body, I->turned + j);
     wrench_axpy(&W, -1.0, &IX);
     const int_list chain = body_chain(model, body);
-    for (int c = 0; c < chain.count && chain.at[c] <= model->dof_block_last[j]; ++c) {
+    for (int c = 0; c < chain.count && chain.at[c] <= model->dof.block_last[j]; ++c) {
       *dof_matrix_at(D, chain.at[c], j) +=
           row_scale[chain.at[c]] * screw_dot(k->dof_screw + chain.at[c], &W);
     }
   }
   for (int d = 0; d < D->count; ++d) {
-    const int i = D->dofs[d], body = model->dof_body[i];
+    const int i = D->dofs[d], body = model->dof.body[i];
     const int_list chain = body_chain(model, body);
     const int moving = row_scale[i] != 0.0 ? chain.count : 0;
-    for (int c = 0; c < moving && model->dof_block_last[chain.at[c]] < i; ++c) {
+    for (int c = 0; c < moving && model->dof.block_last[chain.at[c]] < i; ++c) {
       inertia_momentum(&IX, I->subtree + body, I->turned + chain.at[c]);
       *dof_matrix_at(D, i, chain.at[c]) -= row_scale[i] * screw_dot(k->dof_screw + i, &IX);
     }
@@ -214,7 +214,7 @@ void inertia_subtract_gravity_derivative(const dof_matrix *D, const qd_model *mo
                                          const kinematics *k, const inertia *I,
                                          const double *falls) {
   for (int d = 0; d < D->count; ++d) {
-    const int i = D->dofs[d], body = model->dof_body[i];
+    const int i = D->dofs[d], body = model->dof.body[i];
     if (!has_weight(I->falls + body)) {
       continue;
     }
@@ -223,7 +223,7 @@ void inertia_subtract_gravity_derivative(const dof_matrix *D, const qd_model *mo
     gravity_wrench(&W, model, I->falls + body);
     for (int c = 0; c < chain.count; ++c) {
       const int j = chain.at[c];
-      if (j > model->dof_block_last[i]) {
+      if (j > model->dof.block_last[i]) {
         break;
       }
       wrench dW;

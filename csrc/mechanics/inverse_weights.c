@@ -19,8 +19,8 @@ typedef struct tree_factor {
 
 static int largest_tree(const qd_model *m) {
   int largest = 0;
-  for (int tree = 0; tree < m->tree_count; ++tree) {
-    const int count = m->tree_dof_start[tree + 1] - m->tree_dof_start[tree];
+  for (int tree = 0; tree < m->tree.count; ++tree) {
+    const int count = m->tree.dof_start[tree + 1] - m->tree.dof_start[tree];
     largest = count > largest ? count : largest;
   }
   return largest;
@@ -34,12 +34,12 @@ static void fill_mass(tree_factor *f, const qd_model *m, const kinematics *k, co
     f->place[dofs[i]] = i;
   }
   for (int i = 0; i < n; ++i) {
-    const int_list chain = body_chain(m, m->dof_body[dofs[i]]);
+    const int_list chain = body_chain(m, m->dof.body[dofs[i]]);
     const int count = inertia_mass_row(I->row, m, k, I, dofs[i]);
     for (int c = 0; c < count; ++c) {
       f->L[i * n + f->place[chain.at[c]]] = I->row[c];
     }
-    f->L[i * n + i] += m->parameters.joint_armature[m->dof_joint[dofs[i]]];
+    f->L[i * n + i] += m->parameters.joint_armature[m->dof.joint[dofs[i]]];
   }
 }
 
@@ -116,46 +116,46 @@ static void fill_dof_weights(qd_model *m, const qd_model_spec *spec, const int *
   for (int i = 0; i < n; ++i) {
     memset(f->row, 0, (size_t)n * sizeof(double));
     f->row[i] = 1.0;
-    m->dof_invweight[dofs[i]] = squared_response(f, n);
+    m->dof.invweight[dofs[i]] = squared_response(f, n);
   }
   for (int i = 0; i < n; ++i) {
-    const int joint = m->dof_joint[dofs[i]], type = m->joint_type[joint];
-    if ((type == QD_BALL || type == QD_FREE) && (dofs[i] - m->joint_v[joint]) % 3 == 0) {
-      double *three = m->dof_invweight + dofs[i];
+    const int joint = m->dof.joint[dofs[i]], type = m->joint.type[joint];
+    if ((type == QD_BALL || type == QD_FREE) && (dofs[i] - m->joint.v[joint]) % 3 == 0) {
+      double *three = m->dof.invweight + dofs[i];
       three[0] = three[1] = three[2] = (three[0] + three[1] + three[2]) / 3.0;
     }
   }
   for (int i = 0; i < n; ++i) {
-    const int joint = m->dof_joint[dofs[i]];
-    const int turns = m->joint_type[joint] == QD_FREE && dofs[i] - m->joint_v[joint] >= 3;
+    const int joint = m->dof.joint[dofs[i]];
+    const int turns = m->joint.type[joint] == QD_FREE && dofs[i] - m->joint.v[joint] >= 3;
     const double *of = turns ? spec->joint_turn_invweight : spec->joint_invweight;
     const double given = given_weight(of, joint);
-    m->dof_invweight[dofs[i]] = given >= 0.0 ? given : m->dof_invweight[dofs[i]];
+    m->dof.invweight[dofs[i]] = given >= 0.0 ? given : m->dof.invweight[dofs[i]];
   }
 }
 
 /* J M^-1 J' of tendons: the contribution of this tree. */
 static void add_tendon_weights(qd_model *m, const tendons *t, int tree, int n, tree_factor *f) {
-  for (int tendon = 0; tendon < m->tendon_count; ++tendon) {
+  for (int tendon = 0; tendon < m->tendon.count; ++tendon) {
     int any = 0;
     memset(f->row, 0, (size_t)n * sizeof(double));
-    for (int d = m->tendon_dof_start[tendon]; d < m->tendon_dof_start[tendon + 1]; ++d) {
-      const int dof = m->tendon_dof[d];
-      if (m->tendon_dof_counts[d] && m->dof_tree[dof] == tree) {
+    for (int d = m->tendon.dof_start[tendon]; d < m->tendon.dof_start[tendon + 1]; ++d) {
+      const int dof = m->tendon.dof[d];
+      if (m->tendon.dof_counts[d] && m->dof.tree[dof] == tree) {
         f->row[f->place[dof]] = t->rate[d];
         any = 1;
       }
     }
     if (any) {
-      m->tendon_invweight[tendon] += squared_response(f, n);
+      m->tendon.invweight[tendon] += squared_response(f, n);
     }
   }
 }
 
 static void use_given_tendon_weights(qd_model *m, const qd_model_spec *spec) {
-  for (int i = 0; i < m->tendon_count && spec->tendon_invweight != NULL; ++i) {
+  for (int i = 0; i < m->tendon.count && spec->tendon_invweight != NULL; ++i) {
     if (spec->tendon_invweight[i] >= 0.0) {
-      m->tendon_invweight[i] = spec->tendon_invweight[i];
+      m->tendon.invweight[i] = spec->tendon_invweight[i];
     }
   }
 }
@@ -169,14 +169,14 @@ static void use_given_tendon_weights(qd_model *m, const qd_model_spec *spec) {
 static void fill_least_weights(qd_model *m, int body) {
   const double *I = m->parameters.body_inertia + 9 * body, mass = m->parameters.body_mass[body];
   const double squared = mass > 0.0 ? (I[0] + I[4] + I[8]) / 3.0 / mass : 0.0;
-  double *least = m->body_least_weight + 2 * body;
-  least[0] = LEAST_WEIGHT_SHARE * squared * m->body_turn_invweight[body];
-  least[1] = squared > 0.0 ? LEAST_WEIGHT_SHARE / squared * m->body_invweight[body] : 0.0;
+  double *least = m->body.least_weight + 2 * body;
+  least[0] = LEAST_WEIGHT_SHARE * squared * m->body.turn_invweight[body];
+  least[1] = squared > 0.0 ? LEAST_WEIGHT_SHARE / squared * m->body.invweight[body] : 0.0;
 }
 
 double model_weight_between(const qd_model *m, int a, int b, int turns) {
-  const double *of = turns ? m->body_turn_invweight : m->body_invweight;
-  const double *least = m->body_least_weight + turns;
+  const double *of = turns ? m->body.turn_invweight : m->body.invweight;
+  const double *least = m->body.least_weight + turns;
   return fmax(of[a] + of[b], least[2 * a] + least[2 * b]);
 }
 
@@ -184,43 +184,43 @@ double model_weight_between(const qd_model *m, int a, int b, int turns) {
 static void fill_weights(qd_model *m, const qd_model_spec *spec, const kinematics *k,
                          const inertia *I, const tendons *t, tree_factor *f) {
   int factored = -1, n = 0;
-  for (int tree = 0; tree < m->tree_count; ++tree) {
-    const int *dofs = m->tree_dofs + m->tree_dof_start[tree];
-    n = m->tree_dof_start[tree + 1] - m->tree_dof_start[tree];
+  for (int tree = 0; tree < m->tree.count; ++tree) {
+    const int *dofs = m->tree.dofs + m->tree.dof_start[tree];
+    n = m->tree.dof_start[tree + 1] - m->tree.dof_start[tree];
     fill_mass(f, m, k, I, dofs, n);
     factor(f->L, n);
     fill_dof_weights(m, spec, dofs, n, f);
     add_tendon_weights(m, t, tree, n, f);
   }
   use_given_tendon_weights(m, spec);
-  for (int body = 0; body < m->body_count; ++body) {
-    const int tree = m->body_tree[body];
+  for (int body = 0; body < m->body.count; ++body) {
+    const int tree = m->body.tree[body];
     const double given = given_weight(spec->body_invweight, body);
     const double turn_given = given_weight(spec->body_turn_invweight, body);
-    m->body_invweight[body] = fmax(given, 0.0);
-    m->body_turn_invweight[body] = fmax(turn_given, 0.0);
+    m->body.invweight[body] = fmax(given, 0.0);
+    m->body.turn_invweight[body] = fmax(turn_given, 0.0);
     if (tree < 0 || (given >= 0.0 && turn_given >= 0.0)) {
       continue;
     }
     if (tree != factored) {
-      n = m->tree_dof_start[tree + 1] - m->tree_dof_start[tree];
-      fill_mass(f, m, k, I, m->tree_dofs + m->tree_dof_start[tree], n);
+      n = m->tree.dof_start[tree + 1] - m->tree.dof_start[tree];
+      fill_mass(f, m, k, I, m->tree.dofs + m->tree.dof_start[tree], n);
       factor(f->L, n);
       factored = tree;
     }
     if (given < 0.0) {
-      m->body_invweight[body] = body_weight(f, m, k, body, n);
+      m->body.invweight[body] = body_weight(f, m, k, body, n);
     }
     if (turn_given < 0.0) {
-      m->body_turn_invweight[body] = turn_weight(f, m, k, body, n);
+      m->body.turn_invweight[body] = turn_weight(f, m, k, body, n);
     }
   }
-  for (int body = 0; body < m->body_count; ++body) {
+  for (int body = 0; body < m->body.count; ++body) {
     fill_least_weights(m, body);
   }
-  for (int i = 0; i < m->pair_count; ++i) {
-    const int *geom = m->pair_geom + 2 * i;
-    m->pair_weight[i] = model_weight_between(m, m->geom_body[geom[0]], m->geom_body[geom[1]], 0);
+  for (int i = 0; i < m->pair.count; ++i) {
+    const int *geom = m->pair.geom + 2 * i;
+    m->pair.weight[i] = model_weight_between(m, m->geom.body[geom[0]], m->geom.body[geom[1]], 0);
   }
 }
 

@@ -3,7 +3,7 @@
 #include "base/quat.h"
 
 void kinematics_lay_out(kinematics *k, const qd_model *model, arena *a) {
-  const size_t nb = (size_t)model->body_count;
+  const size_t nb = (size_t)model->body.count;
   k->body_pos = arena_doubles(a, 3 * nb);
   k->body_quat = arena_doubles(a, 4 * nb);
   k->body_rot = arena_doubles(a, 9 * nb);
@@ -59,16 +59,16 @@ static void apply_free(moving_pose *X, const double *q, screw *s) {
 }
 
 static void apply_joint(const qd_model *model, int j, const double *q, moving_pose *X, screw *s) {
-  const double *anchor_B = model->joint_pos + 3 * j;
-  const double *axis_B = model->joint_axis + 3 * j;
+  const double *anchor_B = model->joint.pos + 3 * j;
+  const double *axis_B = model->joint.axis + 3 * j;
   double anchor_W[3], axis_W[3], turn[4];
   vec3_copy(anchor_W, X->pos);
   if (!is_zero(anchor_B)) {
     mat3_mul_add(anchor_W, X->rot, anchor_B, X->pos);
   }
-  switch (model->joint_type[j]) {
+  switch (model->joint.type[j]) {
   case QD_HINGE: {
-    const double half = 0.5 * (q[0] - model->joint_ref[j]), sine = sin(half);
+    const double half = 0.5 * (q[0] - model->joint.ref[j]), sine = sin(half);
     turn[0] = cos(half);
     vec3_scale(turn + 1, axis_B, sine);
     mat3_mul_vec(axis_W, X->rot, axis_B);
@@ -79,7 +79,7 @@ static void apply_joint(const qd_model *model, int j, const double *q, moving_po
   case QD_SLIDE:
     mat3_mul_vec(axis_W, X->rot, axis_B);
     set_translation(s, axis_W);
-    vec3_axpy(X->pos, q[0] - model->joint_ref[j], axis_W);
+    vec3_axpy(X->pos, q[0] - model->joint.ref[j], axis_W);
     break;
   case QD_BALL:
     for (int i = 0; i < 3; ++i) {
@@ -96,9 +96,9 @@ static void apply_joint(const qd_model *model, int j, const double *q, moving_po
 
 /* The pose of a body's frame before its joints move it. */
 static void pose_attach(moving_pose *X, const qd_model *model, const kinematics *k, int b) {
-  const int parent = model->body_parent[b];
-  const double *quat = model->body_quat + 4 * b;
-  mat3_mul_add(X->pos, k->body_rot + 9 * parent, model->body_pos + 3 * b, k->body_pos + 3 * parent);
+  const int parent = model->body.parent[b];
+  const double *quat = model->body.quat + 4 * b;
+  mat3_mul_add(X->pos, k->body_rot + 9 * parent, model->body.pos + 3 * b, k->body_pos + 3 * parent);
   if (quat[0] == 1.0 && is_zero(quat + 1)) {
     memcpy(X->quat, k->body_quat + 4 * parent, sizeof X->quat);
     memcpy(X->rot, k->body_rot + 9 * parent, sizeof X->rot);
@@ -121,15 +121,15 @@ void kinematics_compute(const qd_model *model, const double *q, const double *mo
   const double identity[4] = {1.0, 0.0, 0.0, 0.0};
   memcpy(k->body_quat, identity, sizeof identity);
   quat_to_mat3(k->body_rot, identity);
-  for (int b = 1; b < model->body_count; ++b) {
+  for (int b = 1; b < model->body.count; ++b) {
     moving_pose X;
-    if (mocap != NULL && model->body_mocap[b] >= 0) {
-      pose_take(&X, mocap + QD_POSE * model->body_mocap[b]);
+    if (mocap != NULL && model->body.mocap[b] >= 0) {
+      pose_take(&X, mocap + QD_POSE * model->body.mocap[b]);
     } else {
       pose_attach(&X, model, k, b);
     }
-    for (int j = model->body_joint_start[b]; j < model->body_joint_start[b + 1]; ++j) {
-      apply_joint(model, j, q + model->joint_q[j], &X, k->dof_screw + model->joint_v[j]);
+    for (int j = model->body.joint_start[b]; j < model->body.joint_start[b + 1]; ++j) {
+      apply_joint(model, j, q + model->joint.q[j], &X, k->dof_screw + model->joint.v[j]);
     }
     memcpy(k->body_pos + 3 * b, X.pos, sizeof X.pos);
     memcpy(k->body_quat + 4 * b, X.quat, sizeof X.quat);

@@ -13,7 +13,7 @@
 
 void motion_derivative_lay_out(motion_derivative *d, const qd_model *model, arena *a) {
   const size_t nv = (size_t)model->nv;
-  d->subtree = arena_take(a, (size_t)model->body_count * sizeof(turning));
+  d->subtree = arena_take(a, (size_t)model->body.count * sizeof(turning));
   d->by_q = arena_take(a, nv * sizeof(screw));
   d->turned = arena_take(a, nv * sizeof(screw));
   d->by_v = arena_take(a, nv * sizeof(screw));
@@ -42,11 +42,11 @@ static void turning_of(turning *out, const spatial_inertia *I, const screw *T) {
 static void sum_turning(turning *subtree, const qd_model *model, const inertia *I,
                         const twist_field *velocity) {
   memset(subtree, 0, sizeof *subtree);
-  for (int b = 1; b < model->body_count; ++b) {
+  for (int b = 1; b < model->body.count; ++b) {
     turning_of(subtree + b, I->body + b, velocity->body + b);
   }
-  for (int b = model->body_count - 1; b > 0; --b) {
-    turning *parent = subtree + model->body_parent[b];
+  for (int b = model->body.count - 1; b > 0; --b) {
+    turning *parent = subtree + model->body.parent[b];
     for (int i = 0; i < 9; ++i) {
       parent->moment[i] += subtree[b].moment[i];
     }
@@ -86,7 +86,7 @@ static void turn_dof(motion_derivative *d, const kinematics *k, const body_motio
 static void add_above(const motion_derivative *d, const dof_matrix *by_q, const dof_matrix *by_v,
                       const qd_model *model, const kinematics *k, const inertia *I,
                       const wrench *forces, int j) {
-  const int body = model->dof_body[j];
+  const int body = model->dof.body[j];
   const screw *S = k->dof_screw + j;
   wrench W, V, part;
   const int_list chain = body_chain(model, body);
@@ -96,7 +96,7 @@ static void add_above(const motion_derivative *d, const dof_matrix *by_q, const 
   add_turned(&W, -1.0, d->subtree + body, d->turned + j);
   inertia_momentum(&V, I->subtree + body, d->by_v + j);
   add_turned(&V, 1.0, d->subtree + body, S);
-  for (int c = 0; c < chain.count && chain.at[c] <= model->dof_block_last[j]; ++c) {
+  for (int c = 0; c < chain.count && chain.at[c] <= model->dof.block_last[j]; ++c) {
     *dof_matrix_at(by_q, chain.at[c], j) += screw_dot(k->dof_screw + chain.at[c], &W);
     if (by_v != NULL) {
       *dof_matrix_at(by_v, chain.at[c], j) += screw_dot(k->dof_screw + chain.at[c], &V);
@@ -107,16 +107,16 @@ static void add_above(const motion_derivative *d, const dof_matrix *by_q, const 
 /* Entries of row i for the DOFs that move its axis: the motion of the axis cancels S_j x* F. */
 static void add_below(const motion_derivative *d, const dof_matrix *by_q, const dof_matrix *by_v,
                       const qd_model *model, const kinematics *k, const inertia *I, int i) {
-  const int body = model->dof_body[i];
+  const int body = model->dof.body[i];
   wrench H;
   double g[3];
   const int_list chain = body_chain(model, body);
-  if (chain.count == 0 || model->dof_block_last[chain.at[0]] >= i) {
+  if (chain.count == 0 || model->dof.block_last[chain.at[0]] >= i) {
     return;
   }
   inertia_momentum(&H, I->subtree + body, k->dof_screw + i);
   pull_turned(g, d->subtree + body, k->dof_screw + i);
-  for (int c = 0; c < chain.count && model->dof_block_last[chain.at[c]] < i; ++c) {
+  for (int c = 0; c < chain.count && model->dof.block_last[chain.at[c]] < i; ++c) {
     const int j = chain.at[c];
     *dof_matrix_at(by_q, i, j) -= screw_dot(d->by_q + j, &H) + vec3_dot(g, d->turned[j].w);
     if (by_v != NULL) {

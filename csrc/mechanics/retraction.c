@@ -10,11 +10,11 @@
 
 /* Index in q of the quaternion of a ball or free joint, and index in v of its rotation. */
 static int quat_index(const qd_model *m, int j) {
-  return m->joint_q[j] + (m->joint_type[j] == QD_FREE ? 3 : 0);
+  return m->joint.q[j] + (m->joint.type[j] == QD_FREE ? 3 : 0);
 }
 
 static int rotation_index(const qd_model *m, int j) {
-  return m->joint_v[j] + (m->joint_type[j] == QD_FREE ? 3 : 0);
+  return m->joint.v[j] + (m->joint.type[j] == QD_FREE ? 3 : 0);
 }
 
 /* Normalises; returns 0 if the length is not near one. */
@@ -31,8 +31,8 @@ static int make_unit(double *quat) {
 }
 
 qd_status qd_normalize(const qd_model *m, const double *q, double *q_out, int *joint) {
-  for (int j = 0; j < m->joint_count; ++j) {
-    const int start = m->joint_q[j], count = joint_q_count(m->joint_type[j]);
+  for (int j = 0; j < m->joint.count; ++j) {
+    const int start = m->joint.q[j], count = joint_q_count(m->joint.type[j]);
     *joint = j;
     for (int i = start; i < start + count; ++i) {
       if (!isfinite(q[i])) {
@@ -40,7 +40,7 @@ qd_status qd_normalize(const qd_model *m, const double *q, double *q_out, int *j
       }
       q_out[i] = q[i];
     }
-    if (m->joint_type[j] >= QD_BALL) {
+    if (m->joint.type[j] >= QD_BALL) {
       if (!make_unit(q_out + quat_index(m, j))) {
         return QD_BAD_ARGUMENT;
       }
@@ -52,8 +52,8 @@ qd_status qd_normalize(const qd_model *m, const double *q, double *q_out, int *j
 
 void qd_mocap_default(const qd_model *m, double *mocap) {
   for (int i = 0; i < m->mocap_count; ++i) {
-    vec3_copy(mocap + QD_POSE * i, m->body_pos + 3 * m->mocap_body[i]);
-    memcpy(mocap + QD_POSE * i + 3, m->body_quat + 4 * m->mocap_body[i], 4 * sizeof(double));
+    vec3_copy(mocap + QD_POSE * i, m->body.pos + 3 * m->mocap_body[i]);
+    memcpy(mocap + QD_POSE * i + 3, m->body.quat + 4 * m->mocap_body[i], 4 * sizeof(double));
   }
 }
 
@@ -78,13 +78,13 @@ qd_status qd_mocap_normalize(const qd_model *m, const double *mocap, double *moc
 }
 
 void qd_integrate(const qd_model *m, const double *q, const double *v, double *q_out) {
-  for (int j = 0; j < m->joint_count; ++j) {
-    const int iq = m->joint_q[j], iv = m->joint_v[j];
-    if (m->joint_type[j] <= QD_SLIDE) {
+  for (int j = 0; j < m->joint.count; ++j) {
+    const int iq = m->joint.q[j], iv = m->joint.v[j];
+    if (m->joint.type[j] <= QD_SLIDE) {
       q_out[iq] = q[iq] + v[iv];
       continue;
     }
-    if (m->joint_type[j] == QD_FREE) {
+    if (m->joint.type[j] == QD_FREE) {
       vec3_add(q_out + iq, q + iq, v + iv);
     }
     double turn[4], *quat = q_out + quat_index(m, j);
@@ -95,13 +95,13 @@ void qd_integrate(const qd_model *m, const double *q, const double *v, double *q
 }
 
 void qd_difference(const qd_model *m, const double *q1, const double *q0, double *v) {
-  for (int j = 0; j < m->joint_count; ++j) {
-    const int iq = m->joint_q[j], iv = m->joint_v[j];
-    if (m->joint_type[j] <= QD_SLIDE) {
+  for (int j = 0; j < m->joint.count; ++j) {
+    const int iq = m->joint.q[j], iv = m->joint.v[j];
+    if (m->joint.type[j] <= QD_SLIDE) {
       v[iv] = q1[iq] - q0[iq];
       continue;
     }
-    if (m->joint_type[j] == QD_FREE) {
+    if (m->joint.type[j] == QD_FREE) {
       vec3_sub(v + iv, q1 + iq, q0 + iq);
     }
     /* turn = q1 q0^-1, so that q1 = exp(v) q0 */
@@ -114,8 +114,8 @@ void qd_difference(const qd_model *m, const double *q1, const double *q0, double
 }
 
 void retraction_apply_derivative(double *D, const qd_model *m, const double *delta, int columns) {
-  for (int j = 0; j < m->joint_count; ++j) {
-    if (m->joint_type[j] < QD_BALL) {
+  for (int j = 0; j < m->joint.count; ++j) {
+    if (m->joint.type[j] < QD_BALL) {
       continue;
     }
     const int row = rotation_index(m, j);
@@ -133,8 +133,8 @@ void retraction_apply_derivative(double *D, const qd_model *m, const double *del
 
 void retraction_add_base_derivative(double *A, const qd_model *m, const double *delta) {
   const int nv = m->nv;
-  for (int j = 0; j < m->joint_count; ++j) {
-    const int iv = m->joint_v[j], type = m->joint_type[j];
+  for (int j = 0; j < m->joint.count; ++j) {
+    const int iv = m->joint.v[j], type = m->joint.type[j];
     const int straight = type <= QD_SLIDE ? 1 : (type == QD_FREE ? 3 : 0);
     for (int i = iv; i < iv + straight; ++i) {
       A[i * nv + i] += 1.0;
@@ -155,8 +155,8 @@ void retraction_push(double *out, const qd_model *m, const double *delta, const 
   for (int i = 0; i < m->nv; ++i) {
     out[i] = dq[i] + d_delta[i];
   }
-  for (int j = 0; j < m->joint_count; ++j) {
-    if (m->joint_type[j] >= QD_BALL) {
+  for (int j = 0; j < m->joint.count; ++j) {
+    if (m->joint.type[j] >= QD_BALL) {
       const int row = rotation_index(m, j);
       double matrix[9], part[3];
       rotation_exp(matrix, delta + row);
@@ -173,8 +173,8 @@ void retraction_pull(double *by_q, double *by_delta, const qd_model *m, const do
   for (int i = 0; i < m->nv; ++i) {
     by_q[i] = by_delta[i] = y[i];
   }
-  for (int j = 0; j < m->joint_count; ++j) {
-    if (m->joint_type[j] >= QD_BALL) {
+  for (int j = 0; j < m->joint.count; ++j) {
+    if (m->joint.type[j] >= QD_BALL) {
       const int row = rotation_index(m, j);
       double matrix[9];
       rotation_exp(matrix, delta + row);
@@ -191,8 +191,8 @@ static void apply_inverse(double *out, const qd_model *m, const double *v, const
   for (int i = 0; i < m->nv; ++i) {
     out[i] = x[i];
   }
-  for (int j = 0; j < m->joint_count; ++j) {
-    if (m->joint_type[j] >= QD_BALL) {
+  for (int j = 0; j < m->joint.count; ++j) {
+    if (m->joint.type[j] >= QD_BALL) {
       const int row = rotation_index(m, j);
       double inverse[9];
       rotation_left_jacobian_inverse(inverse, v + row);
@@ -240,8 +240,8 @@ static double inverse_scale(const double *p) {
  * `inverse` 1: the transpose of the inverse. */
 static void by_quat(double *out, const qd_model *m, const double *q, const double *in, int pulls,
                     int inverse) {
-  for (int j = 0; j < m->joint_count; ++j) {
-    const int iq = m->joint_q[j], iv = m->joint_v[j], type = m->joint_type[j];
+  for (int j = 0; j < m->joint.count; ++j) {
+    const int iq = m->joint.q[j], iv = m->joint.v[j], type = m->joint.type[j];
     const int straight = type <= QD_SLIDE ? 1 : (type == QD_FREE ? 3 : 0);
     for (int i = 0; i < straight; ++i) {
       out[(pulls ? iv : iq) + i] = in[(pulls ? iq : iv) + i];

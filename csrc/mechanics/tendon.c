@@ -4,22 +4,22 @@
 #include "mechanics/tendon_path.h"
 
 void tendons_lay_out(tendons *t, const qd_model *model, arena *a) {
-  const size_t points = (size_t)model->tendon_point_total;
-  t->length = arena_doubles(a, (size_t)model->tendon_count);
-  ARENA_DOUBLES(a, (size_t)model->tendon_dof_total, &t->slope, &t->rate);
+  const size_t points = (size_t)model->tendon.point_total;
+  t->length = arena_doubles(a, (size_t)model->tendon.count);
+  ARENA_DOUBLES(a, (size_t)model->tendon.dof_total, &t->slope, &t->rate);
   t->point = arena_take(a, points * sizeof(strand_point));
-  t->path_count = arena_ints(a, (size_t)model->tendon_count);
-  t->wrap = arena_take(a, (size_t)model->tendon_wrap_count * sizeof(strand_wrap));
+  t->path_count = arena_ints(a, (size_t)model->tendon.count);
+  t->wrap = arena_take(a, (size_t)model->tendon.wrap_count * sizeof(strand_wrap));
   t->motion = arena_take(a, points * sizeof(strand_motion));
-  t->change = arena_doubles(a, model->tendon_count > 0 ? 2 * (size_t)model->nv : 0);
+  t->change = arena_doubles(a, model->tendon.count > 0 ? 2 * (size_t)model->nv : 0);
 }
 
 /* ---------------------------------------------------------------- lengths */
 
 static double fixed_length(const qd_model *model, const double *q, int tendon) {
   double length = 0.0;
-  for (int i = model->tendon_start[tendon]; i < model->tendon_start[tendon + 1]; ++i) {
-    length += model->tendon_data[3 * i] * q[model->joint_q[model->tendon_object[i]]];
+  for (int i = model->tendon.start[tendon]; i < model->tendon.start[tendon + 1]; ++i) {
+    length += model->tendon.data[3 * i] * q[model->joint.q[model->tendon.object[i]]];
   }
   return length;
 }
@@ -27,23 +27,23 @@ static double fixed_length(const qd_model *model, const double *q, int tendon) {
 /* Sets, in the world, the point of a thrust, its force (`along` of the first point) and its moment
  * about the point (`along` of the second). */
 static void place_thrust(const tendons *t, const qd_model *model, const kinematics *k, int tendon) {
-  const int first = model->tendon_start[tendon], body = model->tendon_object[first];
-  const double *R = k->body_rot + 9 * body, *data = model->tendon_data + 3 * first;
+  const int first = model->tendon.start[tendon], body = model->tendon.object[first];
+  const double *R = k->body_rot + 9 * body, *data = model->tendon.data + 3 * first;
   mat3_mul_add(t->point[first].pos, R, data, k->body_pos + 3 * body);
   mat3_mul_vec(t->point[first].along, R, data + 3);
   mat3_mul_vec(t->point[first + 1].along, R, data + 6);
 }
 
 static int is_thrust(const qd_model *model, int tendon) {
-  return model->tendon_type[tendon] == QD_TENDON_THRUST;
+  return model->tendon.type[tendon] == QD_TENDON_THRUST;
 }
 
 static int is_reach(const qd_model *model, int tendon) {
-  return model->tendon_type[tendon] == QD_TENDON_REACH;
+  return model->tendon.type[tendon] == QD_TENDON_REACH;
 }
 
 int tendon_reach_turns(const qd_model *model, int tendon) {
-  return model->tendon_start[tendon + 1] - model->tendon_start[tendon] == TURNING_POINTS;
+  return model->tendon.start[tendon + 1] - model->tendon.start[tendon] == TURNING_POINTS;
 }
 
 /* Rotation of the first body of a reach relative to the second, theta = log(R_b' R_a C), projected
@@ -51,9 +51,9 @@ int tendon_reach_turns(const qd_model *model, int tendon) {
  * unit force, as in MuJoCo. The length increases with the relative rotation along R_b J(theta)^-T
  * axis (`along` of the last point), with J the left Jacobian of exp. */
 static double place_turn(const tendons *t, const qd_model *model, const kinematics *k, int tendon) {
-  const int first = model->tendon_start[tendon];
-  const int a = model->tendon_object[first], b = model->tendon_object[first + 1];
-  const double *data = model->tendon_data + 3 * first, *axis = data + 12;
+  const int first = model->tendon.start[tendon];
+  const int a = model->tendon.object[first], b = model->tendon.object[first + 1];
+  const double *data = model->tendon.data + 3 * first, *axis = data + 12;
   const double *from = k->body_quat + 4 * b;
   const double back[4] = {from[0], -from[1], -from[2], -from[3]};
   double offset[4], turned[4], relative[4], theta[3], J[9], steepest[3];
@@ -73,9 +73,9 @@ static double place_turn(const tendons *t, const qd_model *model, const kinemati
  * the second point's body. Returns its length, including the rotation of a rotational reach. */
 static double place_reach(const tendons *t, const qd_model *model, const kinematics *k,
                           int tendon) {
-  const int first = model->tendon_start[tendon];
-  const int *body = model->tendon_object + first;
-  const double *data = model->tendon_data + 3 * first;
+  const int first = model->tendon.start[tendon];
+  const int *body = model->tendon.object + first;
+  const double *data = model->tendon.data + 3 * first;
   strand_point *point = t->point + first;
   double way[3];
   for (int i = 0; i < 2; ++i) {
@@ -90,7 +90,7 @@ static double place_reach(const tendons *t, const qd_model *model, const kinemat
 /* The force of a reach, plus a couple if it is rotational. */
 static void reach_wrench(wrench *W, const tendons *t, const qd_model *model, int tendon,
                          int couple) {
-  const strand_point *point = t->point + model->tendon_start[tendon];
+  const strand_point *point = t->point + model->tendon.start[tendon];
   vec3_copy(W->f, point->along);
   vec3_cross(W->m, point->pos, W->f);
   if (tendon_reach_turns(model, tendon)) {
@@ -107,13 +107,13 @@ void tendon_reach_slope(wrench *W, const tendons *t, const qd_model *model, int 
 }
 
 void tendon_thrust_wrench(wrench *W, const tendons *t, const qd_model *model, int tendon) {
-  const strand_point *point = t->point + model->tendon_start[tendon];
+  const strand_point *point = t->point + model->tendon.start[tendon];
   wrench_at(W, point->pos, point->along, point[1].along);
 }
 
 /* 1 if a DOF moves only the first point of a reach, -1 only the second, else 0. */
 static double reach_share(const qd_model *model, int tendon, int dof) {
-  const int *body = model->tendon_object + model->tendon_start[tendon];
+  const int *body = model->tendon.object + model->tendon.start[tendon];
   return body_is_behind(model, body[0], dof) - body_is_behind(model, body[1], dof);
 }
 
@@ -130,9 +130,9 @@ static double rate_of(const tendons *t, const qd_model *model, const kinematics 
     tendon_reach_wrench(&W, t, model, tendon);
     return reach_share(model, tendon, dof) * screw_dot(k->dof_screw + dof, &W);
   }
-  for (int i = model->tendon_start[tendon]; i < model->tendon_start[tendon + 1]; ++i) {
-    const int joint = model->tendon_object[i];
-    rate += model->joint_v[joint] == dof ? model->tendon_data[3 * i] : 0.0;
+  for (int i = model->tendon.start[tendon]; i < model->tendon.start[tendon + 1]; ++i) {
+    const int joint = model->tendon.object[i];
+    rate += model->joint.v[joint] == dof ? model->tendon.data[3 * i] : 0.0;
   }
   return rate;
 }
@@ -151,9 +151,9 @@ static double slope_of(const tendons *t, const qd_model *model, const kinematics
 void tendons_compute(const tendons *t, const qd_model *model, const kinematics *k,
                      const double *q) {
   int wraps = 0;
-  for (int tendon = 0; tendon < model->tendon_count; ++tendon) {
+  for (int tendon = 0; tendon < model->tendon.count; ++tendon) {
     t->length[tendon] = 0.0;
-    if (model->tendon_type[tendon] == QD_TENDON_SPATIAL) {
+    if (model->tendon.type[tendon] == QD_TENDON_SPATIAL) {
       t->length[tendon] = path_place(t, model, k, tendon, &wraps);
       path_rates(t, model, k, tendon);
       continue;
@@ -164,18 +164,18 @@ void tendons_compute(const tendons *t, const qd_model *model, const kinematics *
       t->length[tendon] = is_reach(model, tendon) ? place_reach(t, model, k, tendon)
                                                   : fixed_length(model, q, tendon);
     }
-    for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
-      const int dof = model->tendon_dof[d];
-      t->rate[d] = model->tendon_dof_counts[d] ? rate_of(t, model, k, tendon, dof) : 0.0;
+    for (int d = model->tendon.dof_start[tendon]; d < model->tendon.dof_start[tendon + 1]; ++d) {
+      const int dof = model->tendon.dof[d];
+      t->rate[d] = model->tendon.dof_counts[d] ? rate_of(t, model, k, tendon, dof) : 0.0;
       t->slope[d] =
-          model->tendon_dof_counts[d] ? slope_of(t, model, k, tendon, dof, t->rate[d]) : 0.0;
+          model->tendon.dof_counts[d] ? slope_of(t, model, k, tendon, dof, t->rate[d]) : 0.0;
     }
   }
 }
 
 double tendon_rate(const tendons *t, const qd_model *model, int tendon, int dof) {
-  for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
-    if (model->tendon_dof[d] == dof) {
+  for (int d = model->tendon.dof_start[tendon]; d < model->tendon.dof_start[tendon + 1]; ++d) {
+    if (model->tendon.dof[d] == dof) {
       return t->rate[d];
     }
   }
@@ -187,16 +187,16 @@ double tendon_rate(const tendons *t, const qd_model *model, int tendon, int dof)
 void tendon_add_wrenches(wrench *W, const tendons *t, const qd_model *model, int tendon,
                          double force) {
   wrench on_body;
-  if (model->tendon_type[tendon] == QD_TENDON_FIXED) {
+  if (model->tendon.type[tendon] == QD_TENDON_FIXED) {
     return;
   }
   if (is_thrust(model, tendon)) {
     tendon_thrust_wrench(&on_body, t, model, tendon);
-    wrench_axpy(W + model->tendon_object[model->tendon_start[tendon]], force, &on_body);
+    wrench_axpy(W + model->tendon.object[model->tendon.start[tendon]], force, &on_body);
     return;
   }
   if (is_reach(model, tendon)) {
-    const int *body = model->tendon_object + model->tendon_start[tendon];
+    const int *body = model->tendon.object + model->tendon.start[tendon];
     tendon_reach_wrench(&on_body, t, model, tendon);
     wrench_axpy(W + body[0], force, &on_body);
     wrench_axpy(W + body[1], -force, &on_body);
@@ -216,19 +216,19 @@ void tendon_add_wrenches(wrench *W, const tendons *t, const qd_model *model, int
 static void linearize_thrust(const tendons *t, const dof_matrix *D, const qd_model *model,
                              const kinematics *k, const tendon_twists *twists, int tendon,
                              double force) {
-  const int first = model->tendon_dof_start[tendon], end = model->tendon_dof_start[tendon + 1];
+  const int first = model->tendon.dof_start[tendon], end = model->tendon.dof_start[tendon + 1];
   wrench W;
   tendon_thrust_wrench(&W, t, model, tendon);
   for (int d = first; d < end; ++d) {
-    const int j = model->tendon_dof[d];
+    const int j = model->tendon.dof[d];
     screw turned;
     wrench dW;
     screw_bracket(&turned, k->dof_screw + j, twists->unmoved + j);
     t->change[d - first] = -screw_dot(&turned, &W);
     screw_cross_wrench(&dW, k->dof_screw + j, &W);
     for (int c = first; c < end && force != 0.0; ++c) {
-      *dof_matrix_at(D, model->tendon_dof[c], j) -=
-          force * screw_dot(k->dof_screw + model->tendon_dof[c], &dW);
+      *dof_matrix_at(D, model->tendon.dof[c], j) -=
+          force * screw_dot(k->dof_screw + model->tendon.dof[c], &dW);
     }
   }
 }
@@ -236,7 +236,7 @@ static void linearize_thrust(const tendons *t, const dof_matrix *D, const qd_mod
 /* dW if the point of a reach moves with one screw, and its direction and axis with another one. */
 static void turn_reach(wrench *dW, const tendons *t, const qd_model *model, int tendon,
                        const screw *with_point, const screw *with_direction) {
-  const strand_point *point = t->point + model->tendon_start[tendon];
+  const strand_point *point = t->point + model->tendon.start[tendon];
   double d_pos[3];
   vec3_cross(dW->f, with_direction->w, point->along);
   vec3_cross(dW->m, point->pos, dW->f);
@@ -252,12 +252,12 @@ static void linearize_reach(const tendons *t, const dof_matrix *D, const qd_mode
                             const kinematics *k, const tendon_twists *twists, int tendon,
                             double force) {
   static const screw still = {{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}};
-  const int first = model->tendon_dof_start[tendon], end = model->tendon_dof_start[tendon + 1];
-  const int *body = model->tendon_object + model->tendon_start[tendon];
+  const int first = model->tendon.dof_start[tendon], end = model->tendon.dof_start[tendon + 1];
+  const int *body = model->tendon.object + model->tendon.start[tendon];
   wrench W;
   tendon_reach_wrench(&W, t, model, tendon);
   for (int d = first; d < end; ++d) {
-    const int j = model->tendon_dof[d];
+    const int j = model->tendon.dof[d];
     const screw *with[2];
     double change = 0.0;
     wrench dW;
@@ -272,9 +272,9 @@ static void linearize_reach(const tendons *t, const dof_matrix *D, const qd_mode
       screw_bracket(&behind, with[side], &behind);
       change += sign * (screw_dot(twists->body + body[side], &dW) + screw_dot(&behind, &W));
     }
-    t->change[d - first] = model->tendon_dof_counts[d] ? change : 0.0;
+    t->change[d - first] = model->tendon.dof_counts[d] ? change : 0.0;
     for (int c = first; c < end && force != 0.0; ++c) {
-      const int dof = model->tendon_dof[c];
+      const int dof = model->tendon.dof[c];
       *dof_matrix_at(D, dof, j) -=
           force * reach_share(model, tendon, dof) * screw_dot(k->dof_screw + dof, &dW);
     }
@@ -283,7 +283,7 @@ static void linearize_reach(const tendons *t, const dof_matrix *D, const qd_mode
 
 void tendon_linearize(const tendons *t, const dof_matrix *D, const qd_model *model,
                       const kinematics *k, const tendon_twists *twists, int tendon, double force) {
-  const int first = model->tendon_dof_start[tendon], end = model->tendon_dof_start[tendon + 1];
+  const int first = model->tendon.dof_start[tendon], end = model->tendon.dof_start[tendon + 1];
   if (is_thrust(model, tendon)) {
     linearize_thrust(t, D, model, k, twists, tendon, force);
     return;
@@ -293,17 +293,17 @@ void tendon_linearize(const tendons *t, const dof_matrix *D, const qd_model *mod
     return;
   }
   for (int d = first; d < end; ++d) {
-    if (model->tendon_type[tendon] == QD_TENDON_FIXED) {
+    if (model->tendon.type[tendon] == QD_TENDON_FIXED) {
       t->change[d - first] = 0.0;
       continue;
     }
     double change[2];
     const strand path = tendon_strand(t, model, tendon);
-    path_move_along(&path, model, k, twists, model->tendon_dof[d]);
+    path_move_along(&path, model, k, twists, model->tendon.dof[d]);
     strand_change(change, &path);
-    t->change[d - first] = model->tendon_dof_counts[d] ? change[1] : 0.0;
+    t->change[d - first] = model->tendon.dof_counts[d] ? change[1] : 0.0;
     if (force != 0.0) {
-      path_subtract_column(D, &path, model, k, force, model->tendon_dof[d]);
+      path_subtract_column(D, &path, model, k, force, model->tendon.dof[d]);
     }
   }
 }
@@ -311,7 +311,7 @@ void tendon_linearize(const tendons *t, const dof_matrix *D, const qd_model *mod
 static void push_reach(double out[2], wrench *W, const tendons *t, const qd_model *model,
                        int tendon, double force, const tendon_direction *along) {
   const screw *motion = along->motion;
-  const int *body = model->tendon_object + model->tendon_start[tendon];
+  const int *body = model->tendon.object + model->tendon.start[tendon];
   wrench own, slope, dW;
   tendon_reach_wrench(&own, t, model, tendon);
   tendon_reach_slope(&slope, t, model, tendon);
@@ -328,9 +328,9 @@ static void push_reach(double out[2], wrench *W, const tendons *t, const qd_mode
 
 void tendon_push(double out[2], wrench *W, const tendons *t, const qd_model *model, int tendon,
                  double force, const tendon_direction *along) {
-  const int first = model->tendon_start[tendon];
+  const int first = model->tendon.start[tendon];
   if (is_thrust(model, tendon)) {
-    const int body = model->tendon_object[first];
+    const int body = model->tendon.object[first];
     wrench own, dW;
     tendon_thrust_wrench(&own, t, model, tendon);
     screw_cross_wrench(&dW, along->motion + body, &own);

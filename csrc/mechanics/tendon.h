@@ -28,7 +28,7 @@ void tendons_lay_out(tendons *t, const qd_model *model, arena *a);
 void tendons_compute(const tendons *t, const qd_model *model, const kinematics *k, const double *q);
 /* The string of a spatial tendon. */
 static inline strand tendon_strand(const tendons *t, const qd_model *model, int tendon) {
-  const int first = model->tendon_start[tendon];
+  const int first = model->tendon.start[tendon];
   return (strand){t->point + first, t->motion + first, t->wrap, t->path_count[tendon]};
 }
 /* Computes the derivatives of the arcs; call this before any other derivative. */

@@ -9,24 +9,24 @@ static void place_on(double pos[3], const kinematics *k, int body, const double 
 }
 
 static void place_shape(wrap_shape *shape, const qd_model *model, const kinematics *k, int geom) {
-  const int body = model->geom_body[geom];
+  const int body = model->geom.body[geom];
   double axis[3];
-  place_on(shape->centre, k, body, model->geom_pos + 3 * geom);
-  mat3_column(axis, model->geom_rot + 9 * geom, 2);
+  place_on(shape->centre, k, body, model->geom.pos + 3 * geom);
+  mat3_column(axis, model->geom.rot + 9 * geom, 2);
   mat3_mul_vec(shape->axis, k->body_rot + 9 * body, axis);
   vec3_normalize(shape->axis);
-  mat3_column(axis, model->geom_rot + 9 * geom, 0);
+  mat3_column(axis, model->geom.rot + 9 * geom, 0);
   mat3_mul_vec(shape->front, k->body_rot + 9 * body, axis);
   shape->radius = model->parameters.geom_size[3 * geom];
-  shape->is_cylinder = model->geom_type[geom] == QD_CYLINDER;
+  shape->is_cylinder = model->geom.type[geom] == QD_CYLINDER;
 }
 
 /* Adds the arc around the geometry of row i, with its side point in row i + 1, on the way to the
  * point of row i + 2. Returns 1 if the string touches the geometry. */
 static int place_arc(strand *s, int index, double share, const qd_model *model, const kinematics *k,
                      int i) {
-  const int *object = model->tendon_object + i;
-  const double *data = model->tendon_data + 3 * i;
+  const int *object = model->tendon.object + i;
+  const double *data = model->tendon.data + 3 * i;
   double to[3], side[3];
   const int has_side = object[1] >= 0;
   s->wrap[index].geom = object[0];
@@ -35,24 +35,24 @@ static int place_arc(strand *s, int index, double share, const qd_model *model, 
   if (has_side) {
     place_on(side, k, object[1], data + 3);
   }
-  return strand_add_arc(s, index, model->geom_body[object[0]], share, to, has_side ? side : NULL);
+  return strand_add_arc(s, index, model->geom.body[object[0]], share, to, has_side ? side : NULL);
 }
 
 double path_place(const tendons *t, const qd_model *model, const kinematics *k, int tendon,
                   int *wraps) {
-  const int first = model->tendon_start[tendon], end = model->tendon_start[tendon + 1];
+  const int first = model->tendon.start[tendon], end = model->tendon.start[tendon + 1];
   strand s = {t->point + first, t->motion + first, t->wrap, 0};
   double share = 1.0, pos[3];
   for (int i = first; i < end; ++i) {
-    const int object = model->tendon_object[i];
-    const double *data = model->tendon_data + 3 * i;
-    if (model->tendon_part[i] == QD_TENDON_PULLEY) {
+    const int object = model->tendon.object[i];
+    const double *data = model->tendon.data + 3 * i;
+    if (model->tendon.part[i] == QD_TENDON_PULLEY) {
       share = 1.0 / data[0];
       strand_cut(&s);
-    } else if (model->tendon_part[i] == QD_TENDON_POINT) {
+    } else if (model->tendon.part[i] == QD_TENDON_POINT) {
       place_on(pos, k, object, data);
       strand_add(&s, object, share, pos);
-    } else if (model->tendon_part[i] == QD_TENDON_WRAP) {
+    } else if (model->tendon.part[i] == QD_TENDON_WRAP) {
       *wraps += place_arc(&s, *wraps, share, model, k, i);
     }
   }
@@ -72,11 +72,11 @@ static int comes_to(int_list list, int *at, int x) {
 static void add_line_rates(double *rate, const qd_model *model, const kinematics *k, int tendon,
                            const strand_point *here) {
   const strand_point *next = here + 1;
-  const int first = model->tendon_dof_start[tendon], end = model->tendon_dof_start[tendon + 1];
+  const int first = model->tendon.dof_start[tendon], end = model->tendon.dof_start[tendon + 1];
   const int_list chain = body_chain(model, here->body), next_chain = body_chain(model, next->body);
   int at[2] = {0, 0};
   for (int d = first; d < end; ++d) {
-    const int dof = model->tendon_dof[d];
+    const int dof = model->tendon.dof[d];
     const int before = comes_to(chain, at, dof);
     const int after = comes_to(next_chain, at + 1, dof);
     if (before != after) {
@@ -88,7 +88,7 @@ static void add_line_rates(double *rate, const qd_model *model, const kinematics
 }
 
 void path_rates(const tendons *t, const qd_model *model, const kinematics *k, int tendon) {
-  for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
+  for (int d = model->tendon.dof_start[tendon]; d < model->tendon.dof_start[tendon + 1]; ++d) {
     t->rate[d] = 0.0;
   }
   const strand s = tendon_strand(t, model, tendon);
@@ -97,7 +97,7 @@ void path_rates(const tendons *t, const qd_model *model, const kinematics *k, in
       add_line_rates(t->rate, model, k, tendon, s.point + i);
     }
   }
-  for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
+  for (int d = model->tendon.dof_start[tendon]; d < model->tendon.dof_start[tendon + 1]; ++d) {
     t->slope[d] = t->rate[d];
   }
 }
@@ -111,8 +111,8 @@ void strand_wrench(wrench *W, const strand *s, int i, double force) {
 /* ---------------------------------------------------------------- derivatives */
 
 void tendons_differentiate(const tendons *t, const qd_model *model) {
-  for (int tendon = 0; tendon < model->tendon_count; ++tendon) {
-    if (model->tendon_type[tendon] == QD_TENDON_SPATIAL) {
+  for (int tendon = 0; tendon < model->tendon.count; ++tendon) {
+    if (model->tendon.type[tendon] == QD_TENDON_SPATIAL) {
       const strand s = tendon_strand(t, model, tendon);
       strand_differentiate(&s);
     }

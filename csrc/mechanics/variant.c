@@ -49,24 +49,24 @@ const char *qd_parameter_name(qd_parameter parameter) {
 static int shape(const qd_model *m, qd_parameter parameter, int *width) {
   static const int widths[QD_PARAMETER_COUNT] = {1, 3, 9, 1, 1, 1, 1, 1, 1, 1,
                                                  1, 1, 2, 3, 1, 5, 1, 1, 3};
-  const int counts[QD_PARAMETER_COUNT] = {m->body_count,
-                                          m->body_count,
-                                          m->body_count,
-                                          m->joint_count,
-                                          m->joint_count,
-                                          m->joint_count,
-                                          m->joint_count,
-                                          m->joint_count,
+  const int counts[QD_PARAMETER_COUNT] = {m->body.count,
+                                          m->body.count,
+                                          m->body.count,
+                                          m->joint.count,
+                                          m->joint.count,
+                                          m->joint.count,
+                                          m->joint.count,
+                                          m->joint.count,
                                           m->nu,
                                           m->nu,
                                           m->nu,
                                           m->nu,
                                           m->nu,
-                                          m->geom_count,
-                                          m->geom_count,
-                                          m->pair_count,
-                                          m->pair_count,
-                                          m->tendon_count,
+                                          m->geom.count,
+                                          m->geom.count,
+                                          m->pair.count,
+                                          m->pair.count,
+                                          m->tendon.count,
                                           1};
   *width = widths[parameter];
   return counts[parameter];
@@ -113,12 +113,12 @@ const double *qd_parameter_values(const qd_model *model, qd_parameter parameter)
 static const char *field_size_fault(const qd_model *m, int geom, const double *size) {
   const double *made = m->parameters.geom_size + 3 * geom;
   const int same = size[0] == made[0] && size[1] == made[1] && size[2] == made[2];
-  return m->geom_field[geom] >= 0 && !same ? "the size of a geometry with a pressure field is fixed"
-                                           : geom_size_fault(m->geom_type[geom], size);
+  return m->geom.field[geom] >= 0 && !same ? "the size of a geometry with a pressure field is fixed"
+                                           : geom_size_fault(m->geom.type[geom], size);
 }
 
 static const char *spring_fault(const qd_model *m, int actuator, double stiffness) {
-  if (!m->actuator_is_spring[actuator]) {
+  if (!m->actuator.is_spring[actuator]) {
     return stiffness == 0.0 ? NULL : "must be zero: this actuator has no spring";
   }
   return stiffness > 0.0 ? NULL : "must be positive";
@@ -159,7 +159,7 @@ static const char *element_fault(const qd_model *m, qd_parameter parameter, int 
   case QD_PARAMETER_GEOM_MODULUS:
     return geom_modulus_fault(m->parameters.geom_modulus[i] > 0.0, value[0]);
   case QD_PARAMETER_PAIR_FRICTION:
-    return pair_friction_fault(m->pair_dim[i], value);
+    return pair_friction_fault(m->pair.dim[i], value);
   default:
     return NULL;
   }
@@ -193,10 +193,10 @@ qd_status qd_parameter_check(const qd_model *model, qd_parameter parameter, cons
 static void lay_out(model_variant *v, const qd_model *base, arena *a) {
   qd_model *m = &v->model;
   model_parameters_lay_out(m, a);
-  m->tree_inertia = arena_doubles(a, (size_t)base->body_count);
-  m->dof_is_limited = arena_ints(a, (size_t)base->nv);
-  m->actuator_inertia = arena_doubles(a, (size_t)base->nu);
-  m->geom_radius = arena_doubles(a, (size_t)base->geom_count);
+  m->tree.inertia = arena_doubles(a, (size_t)base->body.count);
+  m->dof.is_limited = arena_ints(a, (size_t)base->nv);
+  m->actuator.inertia = arena_doubles(a, (size_t)base->nu);
+  m->geom.radius = arena_doubles(a, (size_t)base->geom.count);
   kinematics_lay_out(&v->at_default, base, a);
   inertia_lay_out(&v->inertia, base, a);
 }

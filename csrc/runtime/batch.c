@@ -67,8 +67,8 @@ static void step_one(const run *r, int k, int64_t i) {
   const qd_batch_input *in = job->steps.input;
   const qd_batch_output *out = job->output;
   participant *p = r->batch->participants[k];
-  const int64_t nv = model->nv, nc = model->constraint_count;
-  const int64_t nb = QD_BRISTLES * (int64_t)model->soft_pair_count;
+  const int64_t nv = model->nv, nc = model->constraint.count;
+  const int64_t nb = QD_BRISTLES * (int64_t)model->pair.soft_count;
   double *derivative[QD_ARGUMENT_COUNT] = {NULL};
   for (int j = 0; job->steps.with_derivative && j < QD_ARGUMENT_COUNT; ++j) {
     derivative[j] = row(out->derivative[j], i, derivative_size(model, j));
@@ -83,7 +83,7 @@ static void step_one(const run *r, int k, int64_t i) {
   result.constraint_force =
       row_or(out->constraint_force, i, QD_CONSTRAINT_FORCE * nc, p->constraint_force);
   result.actuator_force = row(out->actuator_force, i, 2 * (int64_t)model->nu);
-  result.tendon_force = row_or(out->tendon_force, i, model->tendon_count, p->tendon_force);
+  result.tendon_force = row_or(out->tendon_force, i, model->tendon.count, p->tendon_force);
   sample_read_bristles(p, model, in->bristle != NULL ? in->bristle + i * in->bristle_stride : NULL);
   qd_status status = sample_read(&job->steps, p, i, 0, in->q + i * in->q_stride,
                                  in->v != NULL ? in->v + i * in->v_stride : NULL);

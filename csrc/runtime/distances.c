@@ -16,11 +16,11 @@ static void distances_one(const run *r, int k, int64_t i) {
   const distance_job *job = r->job;
   const qd_model *model = r->batch->model;
   participant *p = r->batch->participants[k];
-  double *distance = job->distance + i * model->pair_count;
+  double *distance = job->distance + i * model->pair.count;
   const qd_status status =
       sample_distances(p, model, job->q + i * job->q_stride, job->margin, distance);
   if (status != QD_OK) {
-    numbers_fill(distance, model->pair_count, NAN);
+    numbers_fill(distance, model->pair.count, NAN);
   }
   job->status[i] = (int32_t)status;
 }

@@ -33,7 +33,7 @@ static int meets(line *l, double s) {
   }
   l->status = sample_distances(l->p, l->model, q, l->margin, l->distance);
   int near = l->status != QD_OK;
-  for (int pair = 0; !near && pair < l->model->pair_count; ++pair) {
+  for (int pair = 0; !near && pair < l->model->pair.count; ++pair) {
     near = l->distance[pair] < l->gap[pair];
   }
   return near;
@@ -79,15 +79,15 @@ static void meeting_one(const run *r, int k, int64_t i) {
             .p = r->batch->participants[k],
             .q = job->q + i * model->nq,
             .rate = job->rate + i * model->nq,
-            .gap = job->gap + i * model->pair_count,
-            .distance = job->distance + i * model->pair_count};
-  for (int pair = 0; pair < model->pair_count; ++pair) {
+            .gap = job->gap + i * model->pair.count,
+            .distance = job->distance + i * model->pair.count};
+  for (int pair = 0; pair < model->pair.count; ++pair) {
     l.margin = fmax(l.margin, l.gap[pair]);
   }
   job->travel[i] = travelled(&l, way[0], way[1], way[2]);
   if (l.status != QD_OK) {
     job->travel[i] = NAN;
-    numbers_fill(l.distance, model->pair_count, NAN);
+    numbers_fill(l.distance, model->pair.count, NAN);
   }
   job->status[i] = (int32_t)l.status;
 }

@@ -8,10 +8,10 @@
 
 participant *participant_create(const qd_model *model) {
   const size_t nq = (size_t)model->nq, nv = (size_t)model->nv, nu = (size_t)model->nu;
-  const size_t nf = QD_CONSTRAINT_FORCE * (size_t)model->constraint_count;
-  const size_t nw = QD_WRENCH * (size_t)model->body_count;
-  const size_t nt = (size_t)model->tendon_count, nm = QD_POSE * (size_t)model->mocap_count;
-  const size_t nb = QD_BRISTLES * (size_t)model->soft_pair_count;
+  const size_t nf = QD_CONSTRAINT_FORCE * (size_t)model->constraint.count;
+  const size_t nw = QD_WRENCH * (size_t)model->body.count;
+  const size_t nt = (size_t)model->tendon.count, nm = QD_POSE * (size_t)model->mocap_count;
+  const size_t nb = QD_BRISTLES * (size_t)model->pair.soft_count;
   participant *p =
       calloc(1, sizeof *p + (nq + nu + 6 * nv + nw + nm + nb + 2 * (nf + nt)) * sizeof(double));
   if (p == NULL || (p->workspace = qd_workspace_create(model, 0)) == NULL) {
@@ -78,7 +78,7 @@ qd_status participant_append(participant *p, const qd_step_result *result) {
 
 qd_status participant_keep(participant *p, const qd_model *model, const qd_step_result *result) {
   const size_t nv = (size_t)model->nv;
-  const size_t nf = QD_CONSTRAINT_FORCE * (size_t)model->constraint_count;
+  const size_t nf = QD_CONSTRAINT_FORCE * (size_t)model->constraint.count;
   double *limit_force = p->kept + nv, *constraint_force = limit_force + nv;
   double *tendon_force = constraint_force + nf;
   p->contact_count = 0;
@@ -86,7 +86,7 @@ qd_status participant_keep(participant *p, const qd_model *model, const qd_step_
   memcpy(p->kept, result->delta, nv * sizeof(double));
   memcpy(limit_force, result->limit_force, nv * sizeof(double));
   memcpy(constraint_force, result->constraint_force, nf * sizeof(double));
-  memcpy(tendon_force, result->tendon_force, (size_t)model->tendon_count * sizeof(double));
+  memcpy(tendon_force, result->tendon_force, (size_t)model->tendon.count * sizeof(double));
   p->start = (qd_step_start){.contact_count = result->contact_count,
                              .contacts = p->contacts,
                              .delta = p->kept,

@@ -14,7 +14,7 @@ typedef struct pose_job {
 static void poses_one(const run *r, int k, int64_t i) {
   const pose_job *job = r->job;
   const qd_model *model = r->batch->model;
-  const int64_t bodies = model->body_count;
+  const int64_t bodies = model->body.count;
   participant *p = r->batch->participants[k];
   double *pos = job->pos + 3 * i * bodies, *rot = job->rot + 9 * i * bodies;
   int joint;

@@ -13,7 +13,7 @@ double *rollout_velocity(const rollout_job *job, int64_t i, int64_t t) {
 /* Stretches of the bristles of sample i before step t; NULL if not wanted. */
 static double *rollout_bristles(const rollout_job *job, int64_t i, int64_t t) {
   double *path = job->steps.input->bristle_path;
-  const int64_t size = QD_BRISTLES * (int64_t)job->steps.model->soft_pair_count;
+  const int64_t size = QD_BRISTLES * (int64_t)job->steps.model->pair.soft_count;
   return path != NULL ? path + (i * (job->step_count + 1) + t) * size : NULL;
 }
 
@@ -57,7 +57,7 @@ qd_status rollout_sample(const rollout_job *job, const run *r, int k, int64_t i,
   const qd_batch_input *in = job->steps.input;
   participant *p = r->batch->participants[k];
   const int64_t nq = model->nq;
-  const size_t bristle_size = QD_BRISTLES * (size_t)model->soft_pair_count * sizeof(double);
+  const size_t bristle_size = QD_BRISTLES * (size_t)model->pair.soft_count * sizeof(double);
   double *path = job->q + i * (job->step_count + 1) * nq;
   int joint;
   qd_status status = qd_normalize(model, in->q + i * in->q_stride, path, &joint);

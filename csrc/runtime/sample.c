@@ -29,7 +29,7 @@ qd_status sample_read(const step_job *job, participant *p, int64_t i, int64_t t,
                       const double *v) {
   const qd_model *model = job->model;
   const qd_batch_input *in = job->input;
-  const size_t nv = (size_t)model->nv, nw = QD_WRENCH * (size_t)model->body_count;
+  const size_t nv = (size_t)model->nv, nw = QD_WRENCH * (size_t)model->body.count;
   if (v != NULL) {
     memcpy(p->v, v, nv * sizeof(double));
   }
@@ -58,7 +58,7 @@ qd_status sample_read(const step_job *job, participant *p, int64_t i, int64_t t,
 }
 
 void sample_read_bristles(participant *p, const qd_model *model, const double *bristle) {
-  const size_t size = QD_BRISTLES * (size_t)model->soft_pair_count * sizeof(double);
+  const size_t size = QD_BRISTLES * (size_t)model->pair.soft_count * sizeof(double);
   if (bristle != NULL) {
     memcpy(p->bristle, bristle, size);
   } else {
@@ -69,8 +69,8 @@ void sample_read_bristles(participant *p, const qd_model *model, const double *b
 static int result_is_finite(const qd_model *model, const qd_step_result *result) {
   return all_finite(result->q_next, model->nq) && all_finite(result->delta, model->nv) &&
          all_finite(result->limit_force, model->nv) &&
-         all_finite(result->constraint_force, QD_CONSTRAINT_FORCE * model->constraint_count) &&
-         all_finite(result->tendon_force, model->tendon_count);
+         all_finite(result->constraint_force, QD_CONSTRAINT_FORCE * model->constraint.count) &&
+         all_finite(result->tendon_force, model->tendon.count);
 }
 
 void numbers_fill(double *numbers, int64_t count, double value) {
@@ -105,12 +105,12 @@ void sample_leave_failed(const qd_model *model, const participant *p, qd_step_re
   }
   if (result->bristle != NULL) {
     memcpy(result->bristle, p->bristle,
-           QD_BRISTLES * (size_t)model->soft_pair_count * sizeof(double));
+           QD_BRISTLES * (size_t)model->pair.soft_count * sizeof(double));
   }
   numbers_fill(result->delta, model->nv, 0.0);
   numbers_fill(result->limit_force, model->nv, 0.0);
-  numbers_fill(result->constraint_force, QD_CONSTRAINT_FORCE * model->constraint_count, 0.0);
-  numbers_fill(result->tendon_force, model->tendon_count, 0.0);
+  numbers_fill(result->constraint_force, QD_CONSTRAINT_FORCE * model->constraint.count, 0.0);
+  numbers_fill(result->tendon_force, model->tendon.count, 0.0);
   numbers_fill(result->actuator_force, 2 * (int64_t)model->nu, 0.0);
   for (int k = 0; k < QD_ARGUMENT_COUNT; ++k) {
     numbers_fill(derivative[k], derivative_size(model, k), NAN);
@@ -200,7 +200,7 @@ qd_status sample_record(const step_job *job, const qd_step_options *options, con
     memcpy(s->tau, p->tau, (size_t)model->nv * sizeof(double));
   }
   if (in->wrench != NULL) {
-    memcpy(s->wrench, p->wrench, QD_WRENCH * (size_t)model->body_count * sizeof(double));
+    memcpy(s->wrench, p->wrench, QD_WRENCH * (size_t)model->body.count * sizeof(double));
   }
   if (in->mocap != NULL) {
     memcpy(s->mocap, p->mocap, QD_POSE * (size_t)model->mocap_count * sizeof(double));

@@ -57,9 +57,9 @@ void tape_destroy(tape *t) {
 
 static taped_step *step_create(const qd_model *model) {
   const size_t nq = (size_t)model->nq, nv = (size_t)model->nv, nu = (size_t)model->nu;
-  const size_t nw = QD_WRENCH * (size_t)model->body_count;
-  const size_t nf = QD_CONSTRAINT_FORCE * (size_t)model->constraint_count;
-  const size_t nt = (size_t)model->tendon_count, nm = QD_POSE * (size_t)model->mocap_count;
+  const size_t nw = QD_WRENCH * (size_t)model->body.count;
+  const size_t nf = QD_CONSTRAINT_FORCE * (size_t)model->constraint.count;
+  const size_t nt = (size_t)model->tendon.count, nm = QD_POSE * (size_t)model->mocap_count;
   taped_step *s =
       calloc(1, sizeof *s + (2 * nq + nu + 5 * nv + nw + nm + nf + nt) * sizeof(double));
   if (s == NULL || (s->workspace = qd_workspace_create(model, 0)) == NULL) {

@@ -7,15 +7,15 @@
 static actuator_part part_of_row(const problem *p, const actuator_point *at, double h, double d,
                                  int actuator) {
   const force_row *row = p->force_row + p->row_of_actuator[actuator];
-  const double left = d - p->slack[row->row], share = row->by_stiffness;
+  const double left = d - p->solution.slack[row->row], share = row->by_stiffness;
   const actuator_slopes at_rest = actuator_slopes_at(p->model, actuator, at, 0.0);
   actuator_part part = {
       .slope = actuator_slopes_at(p->model, actuator, at, (1.0 - share) * left),
       .row = row->row,
       .per_row = -1.0 / row->stiffness,
       .resistance = actuator_slopes_at(p->model, actuator, at, share * d),
-      .by_lower = p->by_lower[row->row],
-      .by_upper = p->by_upper[row->row],
+      .by_lower = p->program.by_lower[row->row],
+      .by_upper = p->program.by_upper[row->row],
   };
   actuator_slopes_subtract(&part.resistance, &at_rest);
   if (share == 0.0) {
@@ -31,11 +31,11 @@ static actuator_part part_of_tendon(const problem *p, const actuator_point *at, 
   const tendon_row *row = p->tendon_row + p->row_of_actuator[actuator];
   const double d = tendon_displacement(p, row->tendon, delta);
   const actuator_part part = {
-      .slope = actuator_slopes_at(p->model, actuator, at, d - p->slack[row->row]),
+      .slope = actuator_slopes_at(p->model, actuator, at, d - p->solution.slack[row->row]),
       .row = row->row,
-      .per_row = -p->compliance[row->row],
-      .by_lower = p->by_lower[row->row],
-      .by_upper = p->by_upper[row->row],
+      .per_row = -p->program.compliance[row->row],
+      .by_lower = p->program.by_lower[row->row],
+      .by_upper = p->program.by_upper[row->row],
   };
   return part;
 }
@@ -73,7 +73,7 @@ static actuator_part part_of(const solved_step *s, int actuator) {
   const problem *p = &s->w->problem;
   const qd_model *model = s->model;
   const actuator_point at = actuator_point_at(p, actuator);
-  const int row = p->row_of_actuator[actuator], dof = model->actuator_dof[actuator];
+  const int row = p->row_of_actuator[actuator], dof = model->actuator.dof[actuator];
   if (dof < 0 && p->tendon_row[row].kind == TENDON_ACTUATOR) {
     return part_of_tendon(p, &at, s->delta, actuator);
   }
@@ -95,12 +95,12 @@ actuator_part actuator_part_of(const solved_step *s, int actuator) {
 
 /* Springs and dampers that act early. */
 static actuator_part part_of_tendon_itself(const problem *p, int tendon) {
-  const double *rest = p->model->tendon_rest + 2 * tendon, length = p->tendons.length[tendon];
+  const double *rest = p->model->tendon.rest + 2 * tendon, length = p->tendons.length[tendon];
   const double off = length < rest[0] ? length - rest[0] : fmax(0.0, length - rest[1]);
   const int slack = rest[0] < rest[1] && length >= rest[0] && length <= rest[1];
   return (actuator_part){
       .slope = {.l = slack ? 0.0 : -p->model->parameters.tendon_stiffness[tendon],
-                .speed = -p->model->tendon_damping[tendon],
+                .speed = -p->model->tendon.damping[tendon],
                 .stiffness = -off},
       .row = -1,
   };

@@ -10,7 +10,7 @@ const char *qd_argument_name(int argument) {
 
 int qd_argument_size(const qd_model *model, int argument) {
   const int sizes[] = {
-      model->nv, model->nu, model->nv, QD_WRENCH * model->body_count, 6 * model->mocap_count,
+      model->nv, model->nu, model->nv, QD_WRENCH * model->body.count, 6 * model->mocap_count,
       model->nv, 1};
   return argument < QD_BY_PARAMETER
              ? sizes[argument]

@@ -18,7 +18,7 @@ void ball_part_compute(ball_part *out, const problem *p, const ball_limit *limit
   }
   mat3_mul(out->rows + 3, slope, limit->inverse);
   vec3_scale(back, limit->turn, -1.0); /* the transpose is the inverse at -turn */
-  rotation_left_jacobian_inverse_slope(slope, back, p->dual + limit->row + 1);
+  rotation_left_jacobian_inverse_slope(slope, back, p->solution.dual + limit->row + 1);
   mat3_mul(out->force, slope, limit->inverse);
   for (int i = 0; i < 9; ++i) {
     out->force[i] = -out->force[i];

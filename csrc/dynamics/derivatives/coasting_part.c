@@ -8,15 +8,15 @@ static int coasts(const solved_step *s, int tree) {
   return s->options->gyroscopic == QD_GYROSCOPIC_IMPLICIT && tree_coasts(s->model, tree);
 }
 
-int dof_coasts(const solved_step *s, int dof) { return coasts(s, s->model->dof_tree[dof]); }
+int dof_coasts(const solved_step *s, int dof) { return coasts(s, s->model->dof.tree[dof]); }
 
 int coasting_part(coasting *c, coasting_derivative *d, const solved_step *s, int tree) {
   qd_workspace *w = s->w;
   if (!coasts(s, tree)) {
     return 0;
   }
-  coasting_compute(c, w->problem.coasting, s->model, &w->kinematics, &w->inertia, tree,
-                   w->problem.v, s->options->h);
+  coasting_compute(c, w->problem.state.coasting, s->model, &w->kinematics, &w->inertia, tree,
+                   w->problem.state.v, s->options->h);
   coasting_differentiate(d, c, s->options->h);
   return 1;
 }
@@ -51,9 +51,9 @@ static void form_masses(linear_form *f, const solved_step *s, const coasting *c,
   turn_screw(T, c, 1.0, change);
   turn_screw(Z + 1, c, -s->options->h, crossed);
   turn_screw(T + 1, c, 1.0, mean);
-  for (int b = 1; b < model->body_count; ++b) {
+  for (int b = 1; b < model->body.count; ++b) {
     double com[3], on_com[3] = {0.0}, part[3];
-    if (model->body_tree[b] != model->dof_tree[c->dof]) {
+    if (model->body.tree[b] != model->dof.tree[c->dof]) {
       continue;
     }
     body_com(com, model, &s->w->kinematics, b);
@@ -93,7 +93,7 @@ void coasting_push(double *change, const solved_step *s,
   for (int j = 0; j < s->model->nv; ++j) {
     change[j] = tangent[QD_BY_V] != NULL ? tangent[QD_BY_V][j] : 0.0;
   }
-  for (int tree = 0; tree < s->model->tree_count; ++tree) {
+  for (int tree = 0; tree < s->model->tree.count; ++tree) {
     const int count = coasting_part(&c, &d, s, tree) ? c.count : 0;
     for (int i = 0; i < count; ++i) {
       linear_form f = {.tangent = tangent, .weight = 1.0};
@@ -110,7 +110,7 @@ void coasting_pull(double *const gradient[QD_ARGUMENT_COUNT], const solved_step 
   for (int j = 0; j < s->model->nv && gradient[QD_BY_V] != NULL; ++j) {
     gradient[QD_BY_V][j] += dof_coasts(s, j) ? 0.0 : cotangent[j];
   }
-  for (int tree = 0; tree < s->model->tree_count; ++tree) {
+  for (int tree = 0; tree < s->model->tree.count; ++tree) {
     const int count = coasting_part(&c, &d, s, tree) ? c.count : 0;
     for (int i = 0; i < count; ++i) {
       linear_form f = {.gradient = gradient, .weight = cotangent[c.dof + i]};

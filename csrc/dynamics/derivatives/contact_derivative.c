@@ -55,7 +55,8 @@ static void yield_slopes(double out[YIELD_ROWS_MAX], const problem *p, const con
     problem_contact_speed(speed, p, cs->contact);
   }
   contact_yield_compute(&now, &change, p->model, cs->contact, cs->block->weight_share, p->options);
-  contact_yield_rows(out, &change.by_distance, &cs->block->rows, p->dual + cs->block->row, speed);
+  contact_yield_rows(out, &change.by_distance, &cs->block->rows, p->solution.dual + cs->block->row,
+                     speed);
 }
 
 static void contact_state_fill(contact_state *cs, const qd_workspace *w, int index) {
@@ -69,7 +70,8 @@ static void contact_state_fill(contact_state *cs, const qd_workspace *w, int ind
   memcpy(cs->in_time, cs->block->in_time, sizeof cs->in_time);
   cs->knows_time = cs->in_time[0] != 0.0 || cs->in_time[1] != 0.0;
   if (cs->knows_time) {
-    contact_twists_fill(&cs->time, contact, &w->problem.velocity, w->sensitivity.unmoved_in_time);
+    contact_twists_fill(&cs->time, contact, &w->problem.state.velocity,
+                        w->sensitivity.unmoved_in_time);
   }
   cs->yields = cs->block->offset == OFFSET_YIELD;
   if (cs->yields) {
@@ -378,7 +380,7 @@ void contact_derivative_prepare(qd_workspace *w) {
   memset(s->on_b, 0, LANE_COUNT * tiles * sizeof(double));
   gather(s->column_screws, s, w->kinematics.dof_screw);
   gather(s->unmoved, s, w->point.delta.unmoved);
-  if (w->problem.timed_count > 0) {
-    gather(s->unmoved_in_time, s, w->problem.velocity.unmoved);
+  if (w->problem.report.timed > 0) {
+    gather(s->unmoved_in_time, s, w->problem.state.velocity.unmoved);
   }
 }

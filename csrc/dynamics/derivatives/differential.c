@@ -3,7 +3,7 @@
 #include "dynamics/workspace.h"
 
 void differential_lay_out(differential *d, const qd_model *model, int contact_capacity, arena *a) {
-  const size_t nb = (size_t)model->body_count, nv = (size_t)model->nv;
+  const size_t nb = (size_t)model->body.count, nv = (size_t)model->nv;
   const size_t contacts = (size_t)contact_capacity;
   d->counts = arena_ints(a, contacts);
   d->by_pose = arena_take(a, contacts * sizeof *d->by_pose);
@@ -25,11 +25,11 @@ void differential_lay_out(differential *d, const qd_model *model, int contact_ca
   d->d_stirred = arena_take(a, nb * sizeof(screw));
   ARENA_DOUBLES(a, nv, &d->d_coasting, &d->by_coasting);
   d->axis_motion = arena_take(a, nv * sizeof(screw));
-  d->tendon_change = arena_doubles(a, (size_t)model->tendon_count);
+  d->tendon_change = arena_doubles(a, (size_t)model->tendon.count);
   ARENA_DOUBLES(a, DIRECTIONS * islands_variable_capacity(model), &d->four_r, &d->four_x,
                 &d->side_x, &d->late_r);
   d->late_z = arena_doubles(a, DIRECTIONS * nv);
-  d->four_e = arena_doubles(a, DIRECTIONS * (size_t)model->constraint_row_count);
+  d->four_e = arena_doubles(a, DIRECTIONS * (size_t)model->constraint.row_count);
 }
 
 void differential_need_poses(const solved_step *s) {

@@ -41,7 +41,7 @@ static void solve_forward(const solved_step *s, int count) {
     island *one = p->islands.island + i;
     const conic_change change = {.count = count,
                                  .d_stationarity = d->four_r + one->variable * count,
-                                 .d_slack = p->four_w + one->row * count,
+                                 .d_slack = p->scratch.four_w + one->row * count,
                                  .d_equality = d->four_e + one->equality * count,
                                  .dx = d->four_x + one->variable * count};
     law_sensitivity_solve(p, one, 0, &change);
@@ -65,9 +65,9 @@ void qd_jvp(const qd_model *model, qd_workspace *w, const qd_step_options *optio
         one[i] = tangent[i] != NULL ? tangent[i] + (size_t)(first + k) * size : NULL;
       }
       if (w->integration.applies) { /* its r alone counts */
-        pushforward_compute(&end, one, d->late_r + k, p->four_w + k, d->four_e + k, width);
+        pushforward_compute(&end, one, d->late_r + k, p->scratch.four_w + k, d->four_e + k, width);
       }
-      pushforward_compute(&s, one, d->four_r + k, p->four_w + k, d->four_e + k, width);
+      pushforward_compute(&s, one, d->four_r + k, p->scratch.four_w + k, d->four_e + k, width);
     }
     solve_forward(&s, width);
     for (int k = 0; k < width; ++k) {
@@ -139,7 +139,7 @@ static void solve_backward(const solved_step *s, const solved_step *end, const c
     const conic_change change = {.count = width,
                                  .d_stationarity = d->four_r + one->variable * width,
                                  .dx = d->four_x + one->variable * width,
-                                 .d_dual = p->four_w + one->row * width,
+                                 .d_dual = p->scratch.four_w + one->row * width,
                                  .d_dual_eq = d->four_e + one->equality * width};
     law_sensitivity_solve(p, one, 1, &change);
   }
@@ -194,7 +194,7 @@ static void pull_back(const solved_step *s, const solved_step *end, const cotang
         d->z[j] = variable >= 0 ? d->four_x[variable * width + k] - late : 0.0;
       }
       pullback_clear(model, one);
-      pullback_add(s, p->four_w + k, d->four_e + k, width, one);
+      pullback_add(s, p->scratch.four_w + k, d->four_e + k, width, one);
       pull_end(end, d->late_z + (size_t)k * (size_t)model->nv, one);
       if (!y->of_delta) {
         add_own_parts(end, y, first + k, one);

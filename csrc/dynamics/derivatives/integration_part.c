@@ -30,8 +30,8 @@ solved_step integration_end(const solved_step *program, const qd_step_result *re
 
 int integration_is_plain(const solved_step *s) {
   int plain = 1;
-  for (int t = 0; s->w->integration.applies && t < s->model->tendon_count; ++t) {
-    plain &= s->model->tendon_type[t] == QD_TENDON_FIXED || integration_tendon_drag(s, t) == 0.0;
+  for (int t = 0; s->w->integration.applies && t < s->model->tendon.count; ++t) {
+    plain &= s->model->tendon.type[t] == QD_TENDON_FIXED || integration_tendon_drag(s, t) == 0.0;
   }
   return plain;
 }
@@ -44,14 +44,14 @@ static int is_free(const solved_step *s, int dof) {
 
 /* v_next of a DOF minus v. */
 static double gain_of(const solved_step *end, int dof) {
-  return end->delta[dof] / end->options->h - end->w->problem.v[dof];
+  return end->delta[dof] / end->options->h - end->w->problem.state.v[dof];
 }
 
 /* The derivative of a drag times `gain` by u and by the damping of an actuator. */
 static void form_drag(linear_form *f, const solved_step *end, int actuator, double gain) {
   const problem *p = &end->w->problem;
   const double own = integration_actuator_drag(end, actuator);
-  const double slope = end->model->actuator_gain_slope[2 * actuator + 1];
+  const double slope = end->model->actuator.gain_slope[2 * actuator + 1];
   const double u = end->input->u[actuator];
   const int moves = own != 0.0 || !problem_clamps_force(end->model, end->options, actuator) ||
                     problem_clamped_force(p, actuator).side == 0;
@@ -74,7 +74,7 @@ static void form_dof_dampers(linear_form *f, const solved_step *end, int j) {
   const double drag = integration_dof_drag(end, j), h = end->options->h;
   form_add(f, QD_BY_V, j, -drag);
   form_add(f, QD_BY_H, 0, -drag * end->delta[j] / (h * h));
-  form_add(f, QD_BY_JOINT_DAMPING, end->model->dof_joint[j], gain_of(end, j));
+  form_add(f, QD_BY_JOINT_DAMPING, end->model->dof.joint[j], gain_of(end, j));
   form_drags(f, end, dof_actuators(end->model, j), gain_of(end, j));
 }
 
@@ -85,9 +85,9 @@ static void form_tendon_dampers(linear_form *f, const solved_step *end, int tend
   const double drag = integration_tendon_drag(end, tendon), h = end->options->h;
   const double *rate = p->tendons.rate;
   double gain = 0.0;
-  for (int e = model->tendon_dof_start[tendon]; e < model->tendon_dof_start[tendon + 1]; ++e) {
-    const int j = model->tendon_dof[e];
-    if (is_free(end, j) && integration_couples(model, model->tendon_dof[d], j)) {
+  for (int e = model->tendon.dof_start[tendon]; e < model->tendon.dof_start[tendon + 1]; ++e) {
+    const int j = model->tendon.dof[e];
+    if (is_free(end, j) && integration_couples(model, model->tendon.dof[d], j)) {
       gain += rate[e] * gain_of(end, j);
       form_add(f, QD_BY_V, j, -drag * rate[d] * rate[e]);
       form_add(f, QD_BY_H, 0, -drag * rate[d] * rate[e] * end->delta[j] / (h * h));
@@ -100,9 +100,9 @@ static void form_tendon_dampers(linear_form *f, const solved_step *end, int tend
 static void form_dampers(linear_form *f, const solved_step *end, int j) {
   const qd_model *model = end->model;
   form_dof_dampers(f, end, j);
-  for (int t = 0; t < model->tendon_count; ++t) {
-    for (int d = model->tendon_dof_start[t]; d < model->tendon_dof_start[t + 1]; ++d) {
-      if (model->tendon_dof[d] == j) {
+  for (int t = 0; t < model->tendon.count; ++t) {
+    for (int d = model->tendon.dof_start[t]; d < model->tendon.dof_start[t + 1]; ++d) {
+      if (model->tendon.dof[d] == j) {
         form_tendon_dampers(f, end, t, d);
       }
     }
@@ -155,7 +155,7 @@ static void move_inertia(const solved_step *program, const solved_step *end) {
   }
   body_motion_compute(&w->after.motion, model, &w->kinematics, still, y);
   memset(w->after.momentum, 0, sizeof(wrench));
-  for (int b = 1; b < model->body_count; ++b) {
+  for (int b = 1; b < model->body.count; ++b) {
     inertia_momentum(w->after.momentum + b, w->inertia.body + b,
                      w->after.motion.acceleration.body + b);
   }

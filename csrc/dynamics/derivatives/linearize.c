@@ -87,14 +87,14 @@ static void choose_columns(const solved_step *solved, const island *one,
 static void add_force_column(double *out, size_t columns, const problem *p, const island *one,
                              int actuator, double force) {
   const qd_model *model = p->model;
-  const int tendon = model->actuator_tendon[actuator];
+  const int tendon = model->actuator.tendon[actuator];
   if (tendon < 0) {
-    out[(size_t)column_of(p, one, model->actuator_dof[actuator]) * columns] = force;
+    out[(size_t)column_of(p, one, model->actuator.dof[actuator]) * columns] = force;
     return;
   }
-  for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
-    if (p->variable_of_dof[model->tendon_dof[d]] >= 0) {
-      out[(size_t)column_of(p, one, model->tendon_dof[d]) * columns] = force * p->tendons.rate[d];
+  for (int d = model->tendon.dof_start[tendon]; d < model->tendon.dof_start[tendon + 1]; ++d) {
+    if (p->variable_of_dof[model->tendon.dof[d]] >= 0) {
+      out[(size_t)column_of(p, one, model->tendon.dof[d]) * columns] = force * p->tendons.rate[d];
     }
   }
 }
@@ -233,7 +233,7 @@ static int actuator_row(const problem *p, int actuator) {
   if (row < 0) {
     return -1;
   }
-  return p->model->actuator_tendon[actuator] >= 0 ? p->tendon_row[row].row : p->force_row[row].row;
+  return p->model->actuator.tendon[actuator] >= 0 ? p->tendon_row[row].row : p->force_row[row].row;
 }
 
 /* The columns by u, which have few entries: in stationarity, and in the actuator's row. */
@@ -275,7 +275,7 @@ static void solve_columns(problem *p, sensitivity *s, island *one) {
   const conic_change response = {
       loads, s->unit, NULL, NULL, s->response, s->slack_response, s->equality_response};
   law_sensitivity_solve(p, one, 1, &response);
-  combine_responses(s, one, p->timed_count > 0, (size_t)loads);
+  combine_responses(s, one, p->report.timed > 0, (size_t)loads);
   combine_inputs(p, s, one, (size_t)loads);
 }
 

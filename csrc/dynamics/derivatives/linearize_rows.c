@@ -15,7 +15,7 @@ void add_axis_derivative(const solved_step *solved) {
   const sensitivity *s = &solved->w->sensitivity;
   const screw *S = solved->w->kinematics.dof_screw;
   for (int d = 0; d < s->q_count; ++d) {
-    const int i = s->dofs[d], b = model->dof_body[i];
+    const int i = s->dofs[d], b = model->dof.body[i];
     const int_list chain = body_chain(model, b);
     for (int c = 0; c < chain.count && dof_moves(model, chain.at[c], i); ++c) {
       screw turned;
@@ -103,7 +103,8 @@ static void anchor_row_derivative(double *row, const solved_step *solved,
   const sensitivity *s = &w->sensitivity;
   const constraint_state *state = w->problem.constraint + equality->constraint;
   const constraint_motion motion = {w->point.delta.body, w->point.delta.unmoved};
-  const constraint_motion in_time = {w->problem.velocity.body, w->problem.velocity.unmoved};
+  const constraint_motion in_time = {w->problem.state.velocity.body,
+                                     w->problem.state.velocity.unmoved};
   const int component = equality->component;
   for (int i = 0; i < dofs.count; ++i) {
     double column[CONSTRAINT_ROWS_MAX], violation[CONSTRAINT_ROWS_MAX], drift[CONSTRAINT_ROWS_MAX];
@@ -120,8 +121,8 @@ static void anchor_row_derivative(double *row, const solved_step *solved,
     constraint_motion_derivative(column, violation, state, model, &w->kinematics, &in_time,
                                  dofs.at[i]);
     row[place] += change->in_time * column[component];
-    constraint_drift_derivative(violation, drift, state, model, &w->kinematics, &w->problem.drift,
-                                dofs.at[i]);
+    constraint_drift_derivative(violation, drift, state, model, &w->kinematics,
+                                &w->problem.state.drift, dofs.at[i]);
     row[place] += change->drift * violation[component];
     if (s->v_count > 0) {
       constraint_column(column, state, model, &w->kinematics, dofs.at[i]);
@@ -157,7 +158,7 @@ void add_constraint_derivative(const solved_step *solved, const island *one) {
     const int index = p->islands.constraint_order[i];
     constraint_subtract_force_derivative(
         &s->D, p->constraint + index, model, &solved->w->kinematics,
-        p->constraint_force + QD_CONSTRAINT_FORCE * index, p->law[index].turning);
+        p->solution.constraint_force + QD_CONSTRAINT_FORCE * index, p->law[index].turning);
   }
 }
 
@@ -169,10 +170,10 @@ static void subtract_force_by_speed(const solved_step *solved, int tendon, doubl
   const qd_workspace *w = solved->w;
   const sensitivity *s = &w->sensitivity;
   const double *rate = w->problem.tendons.rate, *late = w->problem.tendons.change + model->nv;
-  const int first = model->tendon_dof_start[tendon], end = model->tendon_dof_start[tendon + 1];
+  const int first = model->tendon.dof_start[tendon], end = model->tendon.dof_start[tendon + 1];
   for (int d = first; d < end && slope != 0.0; ++d) {
     for (int e = first; e < end; ++e) {
-      const int i = model->tendon_dof[d], j = model->tendon_dof[e];
+      const int i = model->tendon.dof[d], j = model->tendon.dof[e];
       *dof_matrix_at(&s->D, i, j) -= slope * rate[d] * late[e - first];
       if (s->v_count > 0) {
         *dof_matrix_at(&s->V, i, j) -= slope * rate[d] * rate[e];
@@ -186,10 +187,10 @@ static void subtract_force_slope(const solved_step *solved, int tendon, double s
   const qd_model *model = solved->model;
   const qd_workspace *w = solved->w;
   const double *rate = w->problem.tendons.rate, *length = w->problem.tendons.slope;
-  const int first = model->tendon_dof_start[tendon], end = model->tendon_dof_start[tendon + 1];
+  const int first = model->tendon.dof_start[tendon], end = model->tendon.dof_start[tendon + 1];
   for (int d = first; d < end && slope != 0.0; ++d) {
     for (int e = first; e < end; ++e) {
-      *dof_matrix_at(&w->sensitivity.D, model->tendon_dof[d], model->tendon_dof[e]) -=
+      *dof_matrix_at(&w->sensitivity.D, model->tendon.dof[d], model->tendon.dof[e]) -=
           slope * rate[d] * length[e];
     }
   }
@@ -218,24 +219,24 @@ static void find_rate_changes(const solved_step *solved, int tendon) {
   qd_workspace *w = solved->w;
   const problem *p = &w->problem;
   const tendon_twists twists = {w->point.delta.body, w->point.delta.unmoved};
-  const tendon_twists in_time = {p->velocity.body, p->velocity.unmoved};
+  const tendon_twists in_time = {p->state.velocity.body, p->state.velocity.unmoved};
   double *change = p->tendons.change;
   if (contacts_yield_in_time(solved->options)) {
     tendon_linearize(&p->tendons, &w->sensitivity.D, model, &w->kinematics, &in_time, tendon, 0.0);
     memcpy(change + model->nv, change, (size_t)model->nv * sizeof(double));
   }
   tendon_linearize(&p->tendons, &w->sensitivity.D, model, &w->kinematics, &twists, tendon,
-                   p->tendon_force[tendon]);
+                   p->solution.tendon_force[tendon]);
 }
 
 /* row += share (rate.d + in_time rate.v) of a tendon, by q and by v */
 static void add_rate(const problem *p, const sensitivity *s, double *row, int tendon, double share,
                      double in_time) {
-  const int first = p->model->tendon_dof_start[tendon],
-            end = p->model->tendon_dof_start[tendon + 1];
+  const int first = p->model->tendon.dof_start[tendon],
+            end = p->model->tendon.dof_start[tendon + 1];
   const double *change = p->tendons.change, *late = change + p->model->nv;
   for (int d = first; d < end; ++d) {
-    const int place = s->place[p->model->tendon_dof[d]];
+    const int place = s->place[p->model->tendon.dof[d]];
     row[place] += share * change[d - first];
     if (in_time != 0.0) {
       row[place] += share * in_time * late[d - first];
@@ -256,11 +257,11 @@ static void add_coupling_derivative(const solved_step *solved, const island *one
   while (next_coupling(&c, solved, tendon)) {
     double *row = s->d_equality + (size_t)(c.row - one->equality) * (size_t)s->columns;
     const double length = c.share * c.law.by_violation - c.bend * c.moved;
-    for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
-      row[s->place[model->tendon_dof[d]]] += length * p->tendons.slope[d];
+    for (int d = model->tendon.dof_start[tendon]; d < model->tendon.dof_start[tendon + 1]; ++d) {
+      row[s->place[model->tendon.dof[d]]] += length * p->tendons.slope[d];
     }
     add_rate(p, s, row, tendon, c.share, c.law.in_time);
-    subtract_force_slope(solved, tendon, -c.bend * p->dual_eq[c.row]);
+    subtract_force_slope(solved, tendon, -c.bend * p->solution.dual_eq[c.row]);
   }
 }
 
@@ -273,15 +274,15 @@ void add_tendon_derivative(const solved_step *solved, const island *one) {
   for (int i = one->tendon; i < one->tendon + one->tendon_count; ++i) {
     const int tendon = p->islands.tendon_order[i];
     find_rate_changes(solved, tendon);
-    if (model->tendon_is_coupled[tendon]) {
+    if (model->tendon.is_coupled[tendon]) {
       add_coupling_derivative(solved, one, tendon);
     }
     for (; row < end && p->tendon_row[row].tendon == tendon; ++row) {
       const tendon_row *at = p->tendon_row + row;
       double *d_slack = d_slack_row(s, one, at->row), change[3];
       tendon_row_change(change, solved, at);
-      for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
-        d_slack[s->place[model->tendon_dof[d]]] += change[0] * p->tendons.slope[d];
+      for (int d = model->tendon.dof_start[tendon]; d < model->tendon.dof_start[tendon + 1]; ++d) {
+        d_slack[s->place[model->tendon.dof[d]]] += change[0] * p->tendons.slope[d];
       }
       add_rate(p, s, d_slack, tendon, at->sign, at->sign * change[1]);
     }

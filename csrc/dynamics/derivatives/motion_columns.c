@@ -36,11 +36,11 @@ void motion_columns_add(const solved_step *solved) {
                         &point->motion, point->momentum, h);
   for (int d = 0; d < s->q_count; ++d) {
     const int dof = s->dofs[d];
-    *dof_matrix_at(&s->V, dof, dof) -= model->parameters.joint_armature[model->dof_joint[dof]] / h;
+    *dof_matrix_at(&s->V, dof, dof) -= model->parameters.joint_armature[model->dof.joint[dof]] / h;
   }
   for (int d = 0; d < s->q_count; ++d) {
-    const int tree = model->dof_tree[s->dofs[d]];
-    if (s->dofs[d] == model->tree_dofs[model->tree_dof_start[tree]]) {
+    const int tree = model->dof.tree[s->dofs[d]];
+    if (s->dofs[d] == model->tree.dofs[model->tree.dof_start[tree]]) {
       add_coasting_derivative(solved, tree);
     }
   }

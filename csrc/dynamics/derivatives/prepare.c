@@ -12,13 +12,13 @@ static int has_plain_offsets(const qd_step_result *result) {
 
 /* 1 if the weight of a row along one DOF differs from that of the model. */
 static int is_shared(const qd_model *model, int dof, double weight) {
-  return weight > 0.0 && weight != model->dof_invweight[dof];
+  return weight > 0.0 && weight != model->dof.invweight[dof];
 }
 
 /* 1 if a row of a limit acts, or one of dry friction sticks. */
 static int row_gives(const problem *p, int row, int is_limit) {
-  const double force = p->dual[row];
-  return is_limit ? force > 0.0 : force > p->lower[row] && force < p->upper[row];
+  const double force = p->solution.dual[row];
+  return is_limit ? force > 0.0 : force > p->program.lower[row] && force < p->program.upper[row];
 }
 
 /* 1 if an active inverse weight depends on the metric (metric_share.h), whose derivatives are not
@@ -29,23 +29,23 @@ static int weights_move(const solved_step *s) {
   for (int i = 0; i < s->w->collision.count && !found; ++i) {
     found = p->block[i].weight_share != 1.0 && problem_contact_counts(p, i, 1);
   }
-  for (int i = 0; i < p->limit_count && !found; ++i) {
+  for (int i = 0; i < p->count.limits && !found; ++i) {
     found = is_shared(s->model, p->limit[i].dof, p->limit[i].weight) &&
             row_gives(p, p->limit[i].row, 1);
   }
-  for (int i = 0; i < p->force_row_count && !found; ++i) {
+  for (int i = 0; i < p->count.force_rows && !found; ++i) {
     const force_row *row = p->force_row + i;
     found = is_shared(s->model, row->dof, row->weight) && row_gives(p, row->row, 0);
   }
-  for (int i = 0; i < p->turn_row_count && !found; ++i) {
+  for (int i = 0; i < p->count.turn_rows && !found; ++i) {
     const turn_row *row = p->turn_row + i;
     found = row->shares && row_gives(p, row->row, row->is_limit);
   }
-  for (int i = 0; i < p->tendon_row_count && !found; ++i) {
+  for (int i = 0; i < p->count.tendon_rows && !found; ++i) {
     const tendon_row *row = p->tendon_row + i;
     found = row->shares && row_gives(p, row->row, row->kind == TENDON_LIMIT);
   }
-  for (int i = 0; i < p->equality_count && !found; ++i) {
+  for (int i = 0; i < p->count.equalities && !found; ++i) {
     found = p->equality[i].shares;
   }
   return found;

@@ -7,7 +7,7 @@
 
 void pressure_changes_lay_out(pressure_changes *c, const qd_model *model, int element_capacity,
                               arena *a) {
-  const size_t pairs = (size_t)model->soft_pair_count;
+  const size_t pairs = (size_t)model->pair.soft_count;
   const size_t elements = pairs > 0 ? (size_t)element_capacity : 0;
   c->pair = arena_take(a, pairs * sizeof *c->pair);
   c->rows = arena_doubles(a, elements * PRESSURE_ROWS * PRESSURE_INPUTS);
@@ -213,13 +213,13 @@ static void change_frame(double d_frame[9], const qd_model *model, const double 
 static void change_radius(const direction *d, const pressure_element *at, double d_force,
                           const double slip[3], double rows[PRESSURE_ROWS]) {
   const problem *p = &d->s->w->problem;
-  const double *lambda = p->dual + at->row;
+  const double *lambda = p->solution.dual + at->row;
   const int count = pressure_element_rows(at);
   const double of_force = d_force / at->force, holds = at->give * at->radius;
   const double of_slip = d->d_length; /* change of the logarithm of what regularised friction holds,
                                          and of its compliance */
   double along = 0.0, squared = lambda[0] * lambda[0];
-  rows[0] = -p->compliance[at->row] * lambda[0] * (of_force + d->d_friction);
+  rows[0] = -p->program.compliance[at->row] * lambda[0] * (of_force + d->d_friction);
   if (at->slid > NEGLIGIBLE * d->pair->length) {
     for (int k = 1; k < count; ++k) {
       along += slip[k - 1] * rows[k];
@@ -245,7 +245,7 @@ static void change_radius(const direction *d, const pressure_element *at, double
 /* Rows of an element, and its part of the wrench. */
 static void change_element(const direction *d, const pressure_element *at, const polygon_state *by,
                            double d_spin, changing_wrench *W, double rows[PRESSURE_ROWS]) {
-  const double *lambda = d->s->w->problem.dual + at->row;
+  const double *lambda = d->s->w->problem.solution.dual + at->row;
   double d_frame[9], slip[3], d_slip[3], spin[3], d_turn[3], moved[3] = {0.0, 0.0, 0.0};
   double f[3] = {0.0, 0.0, 0.0}, df[3] = {0.0, 0.0, 0.0}, arm[3], d_arm[3];
   change_frame(d_frame, d->s->model, at->frame, by->d_normal);
@@ -423,8 +423,8 @@ static void change_pair(const direction *d, int input, double wrenches[PRESSURE_
 /* The unit direction of an input. */
 static void take_direction(direction *d, int input) {
   const qd_model *model = d->s->model;
-  const int *geom = model->pair_geom + 2 * d->pair->pair;
-  const double *E = model->parameters.geom_modulus, *loss = model->geom_dissipation;
+  const int *geom = model->pair.geom + 2 * d->pair->pair;
+  const double *E = model->parameters.geom_modulus, *loss = model->geom.dissipation;
   const double h = d->s->options->h;
   double entries[PRESSURE_INPUTS];
   screw motion[2], twist[2];
@@ -489,13 +489,13 @@ static void sum_wrenches(direction *d, pressure_change *out) {
 /* Derivatives of each polygon by relative motions and moduli. */
 static int change_polygons(const pressure_changes *c, const solved_step *s, direction *d) {
   const pressure_contact *soft = &s->w->problem.soft;
-  const int *geom = s->model->pair_geom + 2 * d->pair->pair;
+  const int *geom = s->model->pair.geom + 2 * d->pair->pair;
   field_side side[2];
   int regular = 1;
   for (int b = 0; b < 2; ++b) {
     body_frame frame;
     pressure_field_frame(&frame, s->model, &d->pair->side[b].moved, geom[b]);
-    side[b].field = s->model->field[s->model->geom_field[geom[b]]];
+    side[b].field = s->model->field[s->model->geom.field[geom[b]]];
     memcpy(side[b].rot, frame.rot, sizeof frame.rot);
     vec3_copy(side[b].pos, frame.pos);
   }
@@ -522,7 +522,7 @@ static int counts_nothing(const direction *d, int input) {
   }
   const int side = input - PRESSURE_BY_MODULUS;
   return (side == 0 || side == 1) &&
-         model->parameters.geom_modulus[model->pair_geom[2 * d->pair->pair + side]] == 0.0;
+         model->parameters.geom_modulus[model->pair.geom[2 * d->pair->pair + side]] == 0.0;
 }
 
 static void compute_input(direction *d, pressure_change *out, int input) {
@@ -553,7 +553,7 @@ int pressure_change_compute(pressure_changes *c, const solved_step *s, int index
   }
   d.loss = pressure_pair_dissipation(s->model, s->options, pair->pair) / s->options->h;
   d.before = pressure_friction_part(s->options);
-  d.lifts = s->options->patch_law == QD_PATCH_ELASTIC_CONE && s->model->pair_dim[pair->pair] > 1;
+  d.lifts = s->options->patch_law == QD_PATCH_ELASTIC_CONE && s->model->pair.dim[pair->pair] > 1;
   const int regular = change_polygons(c, s, &d);
   sum_wrenches(&d, out);
   for (int input = first; input < end; ++input) {

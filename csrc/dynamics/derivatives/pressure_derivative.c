@@ -8,7 +8,7 @@
 
 void pressure_derivative_lay_out(pressure_derivative *d, const qd_model *model,
                                  int element_capacity, arena *a) {
-  const size_t nv = model->soft_pair_count > 0 ? (size_t)model->nv : 0;
+  const size_t nv = model->pair.soft_count > 0 ? (size_t)model->nv : 0;
   pressure_changes_lay_out(&d->changes, model, element_capacity, a);
   d->matrix = arena_doubles(a, nv * nv);
   d->pivots = arena_ints(a, nv);
@@ -24,14 +24,14 @@ typedef struct pair_bodies {
 } pair_bodies;
 
 static void find_bodies(pair_bodies *out, const qd_model *model, int pair) {
-  const int *geom = model->pair_geom + 2 * pair;
-  int a = out->body[0] = model->geom_body[geom[0]], b = out->body[1] = model->geom_body[geom[1]];
+  const int *geom = model->pair.geom + 2 * pair;
+  int a = out->body[0] = model->geom.body[geom[0]], b = out->body[1] = model->geom.body[geom[1]];
   out->dofs = contact_dofs_find(model, a, b);
   while (a != b) {
     if (a > b) {
-      a = model->body_parent[a];
+      a = model->body.parent[a];
     } else {
-      b = model->body_parent[b];
+      b = model->body.parent[b];
     }
   }
   out->common = a;
@@ -71,7 +71,7 @@ static int look(const solved_step *s, int first, int end) {
   problem *p = &s->w->problem;
   int regular = 1;
   memcpy(p->soft.delta, p->soft.from, (size_t)s->model->nv * sizeof(double));
-  for (int i = 0; i < s->model->soft_pair_count; ++i) {
+  for (int i = 0; i < s->model->pair.soft_count; ++i) {
     const int contact = p->soft.pair[i].contact;
     if (contact >= 0 && p->islands.of_contact[contact] >= 0) {
       regular &= pressure_change_compute(&s->w->soft.changes, s, i, first, end);
@@ -89,7 +89,7 @@ void pressure_derivative_begin(const solved_step *s) {
 }
 
 void pressure_derivative_forces(wrench *forces, const solved_step *s) {
-  for (int i = 0; i < s->model->soft_pair_count; ++i) {
+  for (int i = 0; i < s->model->pair.soft_count; ++i) {
     if (island_of(&s->w->problem, i) >= 0) {
       pair_bodies at;
       find_bodies(&at, s->model, s->w->problem.soft.pair[i].pair);
@@ -204,14 +204,14 @@ static void answer_columns(const solved_step *s, island *one, int first, int wid
   problem *p = &s->w->problem;
   const differential *d = &s->w->differential;
   const size_t n = (size_t)one->variable_count * (size_t)width;
-  double *r = d->four_r + one->variable * width, *w = p->four_w + one->row * width;
+  double *r = d->four_r + one->variable * width, *w = p->scratch.four_w + one->row * width;
   memset(r, 0, n * sizeof(double));
   memset(w, 0, (size_t)one->row_count * (size_t)width * sizeof(double));
   for (int k = 0; k < width; ++k) {
     const int dof = p->dof_of_variable[one->variable + first + k];
-    for (int i = 0; i < s->model->soft_pair_count; ++i) {
+    for (int i = 0; i < s->model->pair.soft_count; ++i) {
       if (island_of(p, i) == (int)(one - p->islands.island)) {
-        add_column(s, i, dof, d->four_r + k, p->four_w + k, width);
+        add_column(s, i, dof, d->four_r + k, p->scratch.four_w + k, width);
       }
     }
   }
@@ -222,7 +222,7 @@ static void answer_columns(const solved_step *s, island *one, int first, int wid
 
 static int has_pairs(const solved_step *s, const island *one) {
   const problem *p = &s->w->problem;
-  for (int i = 0; i < s->model->soft_pair_count; ++i) {
+  for (int i = 0; i < s->model->pair.soft_count; ++i) {
     if (island_of(p, i) == (int)(one - p->islands.island)) {
       return 1;
     }
@@ -370,7 +370,7 @@ static void pair_columns(const solved_step *s, const island *one, const dof_matr
 void pressure_derivative_columns(const solved_step *s, const island *one, const dof_matrix *D,
                                  double *d_slack, int columns) {
   const problem *p = &s->w->problem;
-  for (int i = 0; i < s->model->soft_pair_count; ++i) {
+  for (int i = 0; i < s->model->pair.soft_count; ++i) {
     if (island_of(p, i) == (int)(one - p->islands.island)) {
       pair_columns(s, one, D, d_slack, columns, i);
     }
@@ -382,7 +382,7 @@ void pressure_derivative_columns(const solved_step *s, const island *one, const 
 /* Inputs after the twists: parameters. */
 static void take_parameters(double entries[PRESSURE_INPUTS], const solved_step *s, int pair,
                             const double *const tangent[QD_ARGUMENT_COUNT]) {
-  const int *geom = s->model->pair_geom + 2 * pair;
+  const int *geom = s->model->pair.geom + 2 * pair;
   for (int b = 0; b < 2; ++b) {
     const double E = s->model->parameters.geom_modulus[geom[b]];
     const double *by = tangent[QD_BY_GEOM_MODULUS];
@@ -426,7 +426,7 @@ static void push_pair(const solved_step *s, const double *const tangent[QD_ARGUM
 
 void pressure_derivative_push(const solved_step *s, const double *const tangent[QD_ARGUMENT_COUNT],
                               double *rows, int stride) {
-  for (int i = 0; i < s->model->soft_pair_count; ++i) {
+  for (int i = 0; i < s->model->pair.soft_count; ++i) {
     if (island_of(&s->w->problem, i) >= 0) {
       push_pair(s, tangent, i, rows, stride);
     }
@@ -458,7 +458,7 @@ static void pull_own_twist(wrench *pose, const twist_field *field, const pair_bo
 
 static void pull_parameters(const solved_step *s, int pair, const double by[PRESSURE_INPUTS],
                             double *const gradient[QD_ARGUMENT_COUNT]) {
-  const int *geom = s->model->pair_geom + 2 * pair;
+  const int *geom = s->model->pair.geom + 2 * pair;
   for (int b = 0; b < 2 && gradient[QD_BY_GEOM_MODULUS] != NULL; ++b) {
     const double E = s->model->parameters.geom_modulus[geom[b]];
     gradient[QD_BY_GEOM_MODULUS][geom[b]] += E > 0.0 ? by[PRESSURE_BY_MODULUS + b] / E : 0.0;
@@ -511,7 +511,7 @@ static void pull_pair(const solved_step *s, const double *mu, int stride, int in
 
 void pressure_derivative_pull(const solved_step *s, const double *mu, int stride,
                               double *const gradient[QD_ARGUMENT_COUNT]) {
-  for (int i = 0; i < s->model->soft_pair_count; ++i) {
+  for (int i = 0; i < s->model->pair.soft_count; ++i) {
     if (island_of(&s->w->problem, i) >= 0) {
       pull_pair(s, mu, stride, i, gradient);
     }

@@ -39,7 +39,7 @@ void form_force_range(linear_form *f, const actuator_part *part, int i) {
 /* The force of DOF j's spring and damper, towards rest. */
 static void add_spring(linear_form *f, const solved_step *s, int j) {
   const qd_model *model = s->model;
-  const int joint = model->dof_joint[j];
+  const int joint = model->dof.joint[j];
   const double stiffness = model->parameters.joint_stiffness[joint], delta = s->delta[j];
   const int early = springs_act_early(model, s->options);
   const double rate = early ? 0.0 : damping_rate(s->options), moved = early ? 0.0 : delta;
@@ -48,14 +48,14 @@ static void add_spring(linear_form *f, const solved_step *s, int j) {
   for (int i = 0; i < count; ++i) {
     form_add(f, QD_BY_Q, first + i, stiffness * row[i]);
   }
-  form_add(f, QD_BY_JOINT_SPRINGREF, joint, model->dof_q[j] >= 0 ? -stiffness : 0.0);
+  form_add(f, QD_BY_JOINT_SPRINGREF, joint, model->dof.q[j] >= 0 ? -stiffness : 0.0);
   if (form_knows(f, QD_BY_JOINT_STIFFNESS)) {
     form_add(f, QD_BY_JOINT_STIFFNESS, joint, moved + joint_stretch(model, j, s->input->q));
   }
   if (early) {
     form_add(f, QD_BY_V, j, model->parameters.joint_damping[joint]);
   }
-  form_add(f, QD_BY_JOINT_DAMPING, joint, early ? s->w->problem.v[j] : rate * delta);
+  form_add(f, QD_BY_JOINT_DAMPING, joint, early ? s->w->problem.state.v[j] : rate * delta);
   form_add(f, QD_BY_H, 0, -model->parameters.joint_damping[joint] * rate * rate * delta);
 }
 
@@ -86,7 +86,7 @@ void form_add_drives(const form_maker *of, const solved_step *s, int dof) {
 
 /* Share of the limits' motion that the load of a row of dry friction follows. */
 static double friction_share(const problem *p, int row) {
-  return p->by_upper[row] - p->by_lower[row];
+  return p->program.by_upper[row] - p->program.by_lower[row];
 }
 
 /* Dry friction, whose force follows its limits. */
@@ -96,7 +96,7 @@ static void add_friction(const form_maker *of, const solved_step *s, const force
   double change[3];
   problem_friction_change(change, p, row);
   add_along_dof(of->row(of, row->row), change, row->dof);
-  form_add(&force, QD_BY_JOINT_FRICTION, s->model->dof_joint[row->dof],
+  form_add(&force, QD_BY_JOINT_FRICTION, s->model->dof.joint[row->dof],
            friction_share(p, row->row));
 }
 
@@ -161,7 +161,8 @@ void form_drift(linear_form f[CONSTRAINT_ROWS_MAX], const solved_step *s,
   double by_q[CONSTRAINT_ROWS_MAX], by_v[CONSTRAINT_ROWS_MAX];
   constraint_walk walk = {0, 0};
   for (int j; (j = constraint_next_dof(&walk, state, s->model)) >= 0;) {
-    constraint_drift_derivative(by_q, by_v, state, s->model, &w->kinematics, &w->problem.drift, j);
+    constraint_drift_derivative(by_q, by_v, state, s->model, &w->kinematics,
+                                &w->problem.state.drift, j);
     for (int i = 0; i < state->rows; ++i) {
       form_add(f + i, QD_BY_Q, j, by_q[i]);
       form_add(f + i, QD_BY_V, j, by_v[i]);
@@ -179,7 +180,7 @@ void form_coupling(linear_form *f, const solved_step *s, int row) {
     if (dof >= 0) {
       const double share = side == 0 ? 1.0 : -state->slope;
       const double bend = side == 0 ? 0.0 : state->curvature;
-      const double late = law.in_time != 0.0 ? law.in_time * p->v[dof] : 0.0;
+      const double late = law.in_time != 0.0 ? law.in_time * p->state.v[dof] : 0.0;
       form_add(f, QD_BY_Q, dof, share * law.by_violation - bend * (s->delta[dof] + late));
       form_add(f, QD_BY_V, dof, share * law.in_time);
     }
@@ -190,17 +191,18 @@ void form_tendon_row(linear_form *f, const solved_step *s, const tendon_row *row
   const problem *p = &s->w->problem;
   form_add(f, QD_BY_H, 0, by_h);
   if (row->kind == TENDON_DAMPER) { /* its compliance is h over the damping */
-    form_add(f, QD_BY_H, 0, p->dual[row->row] * p->compliance[row->row] / s->options->h);
+    form_add(f, QD_BY_H, 0,
+             p->solution.dual[row->row] * p->program.compliance[row->row] / s->options->h);
   }
   if (row->kind == TENDON_SPRING || row->kind == TENDON_REST) {
     const double k = s->model->parameters.tendon_stiffness[row->tendon];
-    form_add(f, QD_BY_TENDON_STIFFNESS, row->tendon, -p->dual[row->row] / (k * k));
+    form_add(f, QD_BY_TENDON_STIFFNESS, row->tendon, -p->solution.dual[row->row] / (k * k));
   }
 }
 
 int next_coupling(tendon_coupling *c, const solved_step *s, int tendon) {
   const problem *p = &s->w->problem;
-  for (++c->place; c->place < 2 * p->equality_count; ++c->place) {
+  for (++c->place; c->place < 2 * p->count.equalities; ++c->place) {
     const int side = c->place % 2;
     const constraint_state *state = p->constraint + p->equality[c->place / 2].constraint;
     if (state->tendon[0] < 0 || state->tendon[side] != tendon) {
@@ -212,7 +214,7 @@ int next_coupling(tendon_coupling *c, const solved_step *s, int tendon) {
     c->law = problem_coupling_change(p, c->row);
     c->moved = tendon_displacement(p, tendon, s->delta);
     if (c->law.in_time != 0.0) {
-      c->moved += c->law.in_time * tendon_displacement(p, tendon, p->v);
+      c->moved += c->law.in_time * tendon_displacement(p, tendon, p->state.v);
     }
     return 1;
   }

@@ -106,54 +106,56 @@ static void move_positions(const solved_step *s, const island *one, const double
 
 /* The problem's compliance is filled only for islands with compliant rows. */
 static int is_rigid(const problem *p, const island *one, int row) {
-  return one->compliant == 0 || p->compliance[row] == 0.0;
+  return one->compliant == 0 || p->program.compliance[row] == 0.0;
 }
 
 /* Whether friction of a joint or tendon sticks: within its limits, and rigid. */
 static int sticks(const problem *p, const island *one, int row, double force) {
-  return is_rigid(p, one, row) && p->lower[row] < p->upper[row] &&
-         p->dual[row] - p->lower[row] > force && p->upper[row] - p->dual[row] > force;
+  return is_rigid(p, one, row) && p->program.lower[row] < p->program.upper[row] &&
+         p->solution.dual[row] - p->program.lower[row] > force &&
+         p->program.upper[row] - p->solution.dual[row] > force;
 }
 
 /* Largest error of the active rows of one cone; `miss`: G dx + w in its rows. */
 static double cone_miss(const problem *p, const island *one, int kind, int row, int dim,
                         double force, const double *miss) {
   double most = 0.0, across = 0.0, along = 0.0;
-  if (kind == QD_ORTHANT && p->coulomb) { /* slip moves these rows; other rows show it */
+  if (kind == QD_ORTHANT && p->attempt.coulomb) { /* slip moves these rows; other rows show it */
     return 0.0;
   }
   for (int i = 0; i < dim && kind != QD_LORENTZ; ++i) {
-    const int active = kind == QD_INTERVAL ? sticks(p, one, row + i, force)
-                                           : is_rigid(p, one, row + i) && p->dual[row + i] > force;
+    const int active = kind == QD_INTERVAL
+                           ? sticks(p, one, row + i, force)
+                           : is_rigid(p, one, row + i) && p->solution.dual[row + i] > force;
     most = active ? fmax(most, fabs(miss[i])) : most;
   }
-  if (kind != QD_LORENTZ || !is_rigid(p, one, row) || !(p->dual[row] > force)) {
+  if (kind != QD_LORENTZ || !is_rigid(p, one, row) || !(p->solution.dual[row] > force)) {
     return most;
   }
   for (int i = 1; i < dim; ++i) {
-    across += p->dual[row + i] * p->dual[row + i];
-    along += p->dual[row + i] * miss[i];
+    across += p->solution.dual[row + i] * p->solution.dual[row + i];
+    along += p->solution.dual[row + i] * miss[i];
     most = fmax(most, fabs(miss[i]));
   }
   across = sqrt(across);
-  if (p->dual[row] - across > force) { /* it sticks */
+  if (p->solution.dual[row] - across > force) { /* it sticks */
     return fmax(most, fabs(miss[0]));
   }
-  return fabs(miss[0] + (p->coulomb ? 0.0 : along / across));
+  return fabs(miss[0] + (p->attempt.coulomb ? 0.0 : along / across));
 }
 
 static double largest_force(const problem *p, const island *one) {
   double largest = 0.0;
   for (int i = one->row; i < one->row + one->row_count; ++i) {
-    largest = fmax(largest, fabs(p->dual[i]));
+    largest = fmax(largest, fabs(p->solution.dual[i]));
   }
   return largest;
 }
 
 /* Friction that does not slip, whatever its force. */
 static int rests(const problem *p, const island *one, int row) {
-  return is_rigid(p, one, row) && p->lower[row] < p->upper[row] &&
-         fabs(p->slack[row]) <= SIDE * one->length;
+  return is_rigid(p, one, row) && p->program.lower[row] < p->program.upper[row] &&
+         fabs(p->solution.slack[row]) <= SIDE * one->length;
 }
 
 /* Whether an island has friction of joints or tendons that does not slip (*friction), and rows that
@@ -162,10 +164,10 @@ static int may_share(const problem *p, const island *one, int *friction) {
   const double force = NO_FORCE * largest_force(p, one);
   int stuck = 0, holds = one->equality_count;
   for (int k = one->cone, row = one->row; k < one->cone + one->cone_count;
-       row += p->cone_dim[k++]) {
-    for (int i = row; i < row + p->cone_dim[k]; ++i) {
-      stuck += p->cone_kind[k] == QD_INTERVAL && rests(p, one, i);
-      holds += p->cone_kind[k] != QD_INTERVAL && p->dual[i] > force;
+       row += p->program.cone_dim[k++]) {
+    for (int i = row; i < row + p->program.cone_dim[k]; ++i) {
+      stuck += p->program.cone_kind[k] == QD_INTERVAL && rests(p, one, i);
+      holds += p->program.cone_kind[k] != QD_INTERVAL && p->solution.dual[i] > force;
     }
   }
   *friction = stuck > 0;
@@ -176,7 +178,7 @@ static int may_share(const problem *p, const island *one, int *friction) {
 static int rows_disagree(const solved_step *s, island *one, const double *way) {
   problem *p = &s->w->problem;
   differential *d = &s->w->differential;
-  double *w = p->four_w + one->row, *e = d->four_e + one->equality;
+  double *w = p->scratch.four_w + one->row, *e = d->four_e + one->equality;
   double size = 0.0, most = 0.0;
   const double force = NO_FORCE * largest_force(p, one);
   memset(d->four_r, 0, (size_t)one->variable_count * sizeof(double));
@@ -194,14 +196,15 @@ static int rows_disagree(const solved_step *s, island *one, const double *way) {
     w[i] += problem_row_along(p, one, &one->G, i, d->by_delta);
   }
   for (int i = 0; i < one->equality_count; ++i) {
-    if (one->compliant == 0 || p->compliance_eq[one->equality + i] == 0.0) {
+    if (one->compliant == 0 || p->program.compliance_eq[one->equality + i] == 0.0) {
       size = fmax(size, fabs(e[i]));
       most = fmax(most, fabs(e[i] + problem_row_along(p, one, &one->C, i, d->by_delta)));
     }
   }
-  for (int k = one->cone, row = 0; k < one->cone + one->cone_count; row += p->cone_dim[k++]) {
-    const double miss =
-        cone_miss(p, one, p->cone_kind[k], one->row + row, p->cone_dim[k], force, w + row);
+  for (int k = one->cone, row = 0; k < one->cone + one->cone_count;
+       row += p->program.cone_dim[k++]) {
+    const double miss = cone_miss(p, one, p->program.cone_kind[k], one->row + row,
+                                  p->program.cone_dim[k], force, w + row);
     most = fmax(most, miss);
   }
   return most > MISSES * size;
@@ -249,11 +252,12 @@ static void fill_response(const solved_step *s, island *one, double *limit_force
     const double *tangent[QD_ARGUMENT_COUNT] = {NULL};
     fill_way(d->masked, s->model->nv, (uint64_t)k + 2);
     tangent[QD_BY_Q] = d->masked;
-    pushforward_compute(s, tangent, d->four_r + k, p->four_w + k, d->four_e + k, DIRECTIONS);
+    pushforward_compute(s, tangent, d->four_r + k, p->scratch.four_w + k, d->four_e + k,
+                        DIRECTIONS);
   }
   const conic_change change = {.count = DIRECTIONS,
                                .d_stationarity = d->four_r + one->variable * DIRECTIONS,
-                               .d_slack = p->four_w + one->row * DIRECTIONS,
+                               .d_slack = p->scratch.four_w + one->row * DIRECTIONS,
                                .d_equality = d->four_e + one->equality * DIRECTIONS,
                                .dx = out};
   law_sensitivity_solve(p, one, 0, &change);
@@ -265,41 +269,41 @@ static void copy(double *to, const double *from, int count) {
 
 static void save(problem *p, const island *one) {
   const int n = one->row_count, m = one->equality_count;
-  copy(p->saved_rows, p->g + one->row, n);
-  copy(p->saved_rows + n, p->slack + one->row, n);
-  copy(p->saved_rows + 2 * n, p->dual + one->row, n);
-  copy(p->saved_equalities, p->c + one->equality, m);
-  copy(p->saved_equalities + m, p->dual_eq + one->equality, m);
+  copy(p->scratch.saved_rows, p->program.g + one->row, n);
+  copy(p->scratch.saved_rows + n, p->solution.slack + one->row, n);
+  copy(p->scratch.saved_rows + 2 * n, p->solution.dual + one->row, n);
+  copy(p->scratch.saved_equalities, p->program.c + one->equality, m);
+  copy(p->scratch.saved_equalities + m, p->solution.dual_eq + one->equality, m);
 }
 
 /* Restores the offsets; with `solution` 1 also the solution. */
 static void restore(const solved_step *s, const island *one, int solution) {
   problem *p = &s->w->problem;
   const int n = one->row_count, m = one->equality_count;
-  copy(p->g + one->row, p->saved_rows, n);
-  copy(p->c + one->equality, p->saved_equalities, m);
+  copy(p->program.g + one->row, p->scratch.saved_rows, n);
+  copy(p->program.c + one->equality, p->scratch.saved_equalities, m);
   if (!solution) {
     return;
   }
-  copy(p->slack + one->row, p->saved_rows + n, n);
-  copy(p->dual + one->row, p->saved_rows + 2 * n, n);
-  copy(p->dual_eq + one->equality, p->saved_equalities + m, m);
+  copy(p->solution.slack + one->row, p->scratch.saved_rows + n, n);
+  copy(p->solution.dual + one->row, p->scratch.saved_rows + 2 * n, n);
+  copy(p->solution.dual_eq + one->equality, p->scratch.saved_equalities + m, m);
   for (int i = one->variable; i < one->variable + one->variable_count; ++i) {
-    p->x[i] = p->dof_of_variable[i] >= 0 ? s->delta[p->dof_of_variable[i]] : 0.0;
+    p->solution.x[i] = p->dof_of_variable[i] >= 0 ? s->delta[p->dof_of_variable[i]] : 0.0;
   }
 }
 
 /* Solves the island with its offsets moved. */
 static qd_status go_to_side(const solved_step *s, island *one, const double *way, double far) {
   problem *p = &s->w->problem;
-  double *w = p->four_w + one->row, *e = s->w->differential.four_e + one->equality;
+  double *w = p->scratch.four_w + one->row, *e = s->w->differential.four_e + one->equality;
   restore(s, one, 0);
   move_positions(s, one, way, w, e);
   for (int i = 0; i < one->row_count; ++i) {
-    p->g[one->row + i] += far * w[i];
+    p->program.g[one->row + i] += far * w[i];
   }
   for (int i = 0; i < one->equality_count; ++i) {
-    p->c[one->equality + i] += far * e[i];
+    p->program.c[one->equality + i] += far * e[i];
   }
   return solve_side(s, one);
 }
@@ -369,7 +373,7 @@ qd_status derivatives_settle_sides(const solved_step *s, island *one, double *li
     one->exact = 0;
     return QD_OK;
   }
-  if (p->coulomb) {
+  if (p->attempt.coulomb) {
     island_program program;
     problem_program(p, one, &program);
     law_withdraw(p, one, &program);

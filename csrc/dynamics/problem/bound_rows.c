@@ -10,10 +10,10 @@
 static double largest_violation(const problem *p, const island *one) {
   double largest = LEAST_VIOLATION * one->length;
   for (int i = one->row; i < one->row + one->row_count; ++i) {
-    largest = fmax(largest, -p->g[i]);
+    largest = fmax(largest, -p->program.g[i]);
   }
   for (int i = one->equality; i < one->equality + one->equality_count; ++i) {
-    largest = fmax(largest, fabs(p->c[i]));
+    largest = fmax(largest, fabs(p->program.c[i]));
   }
   return largest;
 }
@@ -26,7 +26,7 @@ void bound_rows_assemble(problem *p, island *one) {
                                            p->kinematics->dof_screw[dof].w) > 0.0;
     for (int side = 0; side < 2; ++side) {
       tile_rows_append_entry(&one->G, i, side ? -1.0 : 1.0);
-      p->g[p->row_count++] = turns ? 1.0 /* rad */ : travel;
+      p->program.g[p->count.rows++] = turns ? 1.0 /* rad */ : travel;
     }
   }
   one->bound_count = 2 * one->variable_count;

@@ -6,26 +6,26 @@
 static void list_tiles(problem *p, const island *one, int_list dofs) {
   for (int i = 0; i < dofs.count; ++i) {
     if (dofs.at[i] >= 0 && p->variable_of_dof[dofs.at[i]] >= 0) {
-      tile_list_add(&p->list, column_of(p, one, dofs.at[i]));
+      tile_list_add(&p->scratch.list, column_of(p, one, dofs.at[i]));
     }
   }
 }
 
 /* Appends zero rows with the tiles of the complete list; returns their values. */
 static double *open_rows(problem *p, tile_rows *rows, int count) {
-  double *values = tile_rows_append(rows, &p->list);
+  double *values = tile_rows_append(rows, &p->scratch.list);
   for (int r = 1; r < count; ++r) {
-    tile_rows_append(rows, &p->list);
+    tile_rows_append(rows, &p->scratch.list);
   }
-  for (int k = 0; k < p->list.count; ++k) {
-    p->tile_place[p->list.tiles[k]] = k;
+  for (int k = 0; k < p->scratch.list.count; ++k) {
+    p->scratch.tile_place[p->scratch.list.tiles[k]] = k;
   }
   return values;
 }
 
 /* Position of a column in those rows. */
 static int place_of(const problem *p, int column) {
-  return 4 * p->tile_place[column / 4] + column % 4;
+  return 4 * p->scratch.tile_place[column / 4] + column % 4;
 }
 
 /* DOFs on each side of a constraint. */
@@ -33,7 +33,7 @@ static int_list constraint_dofs(const qd_model *model, const constraint_state *s
   const int tendon = s->tendon[side];
   if (s->tendon[0] >= 0) {
     return tendon < 0 ? (int_list){NULL, 0}
-                      : list_part(model->tendon_dof, model->tendon_dof_start, tendon);
+                      : list_part(model->tendon.dof, model->tendon.dof_start, tendon);
   }
   return s->rows == 1 ? (int_list){s->dof + side, 1} : body_chain(model, s->body[side]);
 }
@@ -49,14 +49,14 @@ static void write_constraint_columns(problem *p, const island *one, double *rows
     }
     constraint_column(column, s, p->model, p->kinematics, dof);
     for (int r = 0; r < s->rows; ++r) {
-      rows[4 * r * p->list.count + place_of(p, column_of(p, one, dof))] = column[r];
+      rows[4 * r * p->scratch.list.count + place_of(p, column_of(p, one, dof))] = column[r];
     }
   }
 }
 
 /* Keeps those of the last s->rows rows of C that a free DOF moves. */
 static void keep_equalities(problem *p, island *one, const constraint_state *s, int constraint) {
-  const size_t width = 4 * (size_t)p->list.count;
+  const size_t width = 4 * (size_t)p->scratch.list.count;
   tile_rows *C = &one->C;
   int row = C->count - s->rows;
   const double *from = C->values + 4 * (size_t)C->start[row];
@@ -68,8 +68,8 @@ static void keep_equalities(problem *p, island *one, const constraint_state *s, 
     if (largest > NEGLIGIBLE) {
       memmove(C->values + 4 * (size_t)C->start[row++], from, width * sizeof(double));
       ++one->equality_count;
-      p->c[p->equality_count] = s->violation[component];
-      p->equality[p->equality_count++] =
+      p->program.c[p->count.equalities] = s->violation[component];
+      p->equality[p->count.equalities++] =
           (equality_row){.constraint = constraint, .component = component};
     }
   }
@@ -78,7 +78,7 @@ static void keep_equalities(problem *p, island *one, const constraint_state *s, 
 
 void constraint_rows_assemble(problem *p, island *one, int index) {
   const constraint_state *s = p->constraint + index;
-  p->list.count = 0;
+  p->scratch.list.count = 0;
   for (int side = 0; side < 2; ++side) {
     list_tiles(p, one, constraint_dofs(p->model, s, side));
   }

@@ -28,8 +28,8 @@ void contact_columns_fill(column_table *columns, const problem *p) {
       place_screws(columns, p, p->islands.island + i);
     }
   }
-  for (int body = 0; body < p->model->body_count; ++body) {
-    const int tree = p->model->body_tree[body], index = tree < 0 ? -1 : p->islands.parent[tree];
+  for (int body = 0; body < p->model->body.count; ++body) {
+    const int tree = p->model->body.tree[body], index = tree < 0 ? -1 : p->islands.parent[tree];
     columns->body_start[body] = entries;
     if (index < 0 || p->islands.island[index].contact_count == 0) {
       continue;
@@ -52,7 +52,7 @@ void contact_columns_fill(column_table *columns, const problem *p) {
       }
     }
   }
-  columns->body_start[p->model->body_count] = entries;
+  columns->body_start[p->model->body.count] = entries;
 }
 
 QD_MULTIVERSION
@@ -68,11 +68,11 @@ void contact_tiles_find(problem *p, const qd_contact *contact) {
     const lanes on_a = tile_a == tile ? LANES_OF(c->body_mask + 4 * a++) : none;
     const lanes on_b = tile_b == tile ? LANES_OF(c->body_mask + 4 * b++) : none;
     const lanes sign = on_b - on_a, any = sign * sign;
-    p->list.tiles[count] = tile;
-    LANES_AT(p->sign + 4 * count) = sign;
+    p->scratch.list.tiles[count] = tile;
+    LANES_AT(p->scratch.sign + 4 * count) = sign;
     count += lanes_sum(&any) > 0.0;
   }
-  p->list.count = count;
+  p->scratch.list.count = count;
 }
 
 QD_MULTIVERSION
@@ -81,14 +81,14 @@ void contact_motions_compute(problem *p, const island *one, const qd_contact *co
   const double *f = contact->frame, *x = contact->pos;
   const int axes = contact->dim > 1 ? 3 : 1;
   lanes largest[MOTION_MAX] = {{0.0}};
-  for (int k = 0; k < p->list.count; ++k) {
-    const column_tile *tile = p->columns.tile + one->tile + p->list.tiles[k];
-    const lanes sign = LANES_OF(p->sign + 4 * k);
+  for (int k = 0; k < p->scratch.list.count; ++k) {
+    const column_tile *tile = p->columns.tile + one->tile + p->scratch.list.tiles[k];
+    const lanes sign = LANES_OF(p->scratch.sign + 4 * k);
     const lanes w0 = LANES_OF(tile->w[0]), w1 = LANES_OF(tile->w[1]), w2 = LANES_OF(tile->w[2]);
     const lanes v0 = (w1 * x[2] - w2 * x[1]) + LANES_OF(tile->v[0]);
     const lanes v1 = (w2 * x[0] - w0 * x[2]) + LANES_OF(tile->v[1]);
     const lanes v2 = (w0 * x[1] - w1 * x[0]) + LANES_OF(tile->v[2]);
-    double *out = p->motion + 4 * MOTION_MAX * k;
+    double *out = p->scratch.motion + 4 * MOTION_MAX * k;
     for (int c = 0; c < axes; ++c) {
       const lanes m = sign * ((f[3 * c] * v0 + f[3 * c + 1] * v1) + f[3 * c + 2] * v2);
       LANES_AT(out + 4 * c) = m;

@@ -15,12 +15,12 @@
 /* Rows of G over the list's tiles: friction rows times motion. */
 QD_MULTIVERSION
 static void write_rows(const problem *p, tile_rows *G, const friction_rows *rows) {
-  const int count = p->list.count;
+  const int count = p->scratch.list.count;
   for (int r = 0; r < rows->count; ++r) {
     const friction_row *row = rows->row + r;
     const int first = row->component[0], second = row->component[1];
-    const double *motion = p->motion;
-    double *values = tile_rows_open(G, &p->list);
+    const double *motion = p->scratch.motion;
+    double *values = tile_rows_open(G, &p->scratch.list);
     for (int k = 0; k < count; ++k, values += 4, motion += 4 * MOTION_MAX) {
       LANES_AT(values) =
           (row->normal * LANES_OF(motion) + row->weight[0] * LANES_OF(motion + 4 * first)) +
@@ -30,7 +30,7 @@ static void write_rows(const problem *p, tile_rows *G, const friction_rows *rows
 }
 
 static double contact_size(const qd_model *model, const qd_contact *contact) {
-  return fmin(model->geom_radius[contact->geom_a], model->geom_radius[contact->geom_b]);
+  return fmin(model->geom.radius[contact->geom_a], model->geom.radius[contact->geom_b]);
 }
 
 int problem_is_shallow(const qd_model *model, const qd_contact *contact) {
@@ -38,7 +38,7 @@ int problem_is_shallow(const qd_model *model, const qd_contact *contact) {
 }
 
 void problem_contact_speed(double out[MOTION_MAX], const problem *p, const qd_contact *contact) {
-  const screw *twist = p->velocity.body;
+  const screw *twist = p->state.velocity.body;
   screw relative;
   double velocity[3];
   screw_sub(&relative, twist + contact->body_b, twist + contact->body_a);
@@ -51,20 +51,20 @@ void problem_contact_speed(double out[MOTION_MAX], const problem *p, const qd_co
 
 /* Factor of its restitution: that of its island. */
 static double bounce_share(const problem *p, const qd_contact *contact) {
-  const int a = p->model->body_tree[contact->body_a], b = p->model->body_tree[contact->body_b];
-  return fmin(a >= 0 ? p->bounce_share[a] : 1.0, b >= 0 ? p->bounce_share[b] : 1.0);
+  const int a = p->model->body.tree[contact->body_a], b = p->model->body.tree[contact->body_b];
+  return fmin(a >= 0 ? p->loads.bounce_share[a] : 1.0, b >= 0 ? p->loads.bounce_share[b] : 1.0);
 }
 
 /* Penetrations are undone at most at the recovery speed. In the second-order step, a contact that
  * would be reached faster than the bounce speed rebounds with restitution times its speed (Newton's
  * rule), if this is faster than the gap requires. */
 static double offset_in_time(problem *p, const qd_contact *contact, contact_block *block) {
-  const double own = p->model->pair_restitution[contact->pair];
+  const double own = p->model->pair.restitution[contact->pair];
   const double restitution = bounce_share(p, contact) * (own < 0.0 ? p->options->restitution : own);
   int capped;
   double offset = gap_to_undo(p, contact->dist, &capped);
   block->offset = capped ? OFFSET_CAPPED : OFFSET_GAP;
-  p->deep_count += !capped && contact->dist <= -SHALLOW * contact_size(p->model, contact);
+  p->report.deep += !capped && contact->dist <= -SHALLOW * contact_size(p->model, contact);
   if (p->options->dynamic && restitution > 0.0) {
     double motion[MOTION_MAX];
     problem_contact_speed(motion, p, contact);
@@ -79,8 +79,8 @@ static double offset_in_time(problem *p, const qd_contact *contact, contact_bloc
       block->in_time[0] = restitution * p->options->h;
     }
   }
-  p->bounce_count += block->offset == OFFSET_BOUNCE;
-  p->timed_count += block->offset == OFFSET_BOUNCE;
+  p->report.bounces += block->offset == OFFSET_BOUNCE;
+  p->report.timed += block->offset == OFFSET_BOUNCE;
   return offset;
 }
 
@@ -88,18 +88,18 @@ static double offset_in_time(problem *p, const qd_contact *contact, contact_bloc
  * limit. Relaxed contacts may not deepen; with a barrier they get a small gap. */
 static double contact_offset(problem *p, const qd_contact *contact, contact_block *block,
                              double normal_squared) {
-  if (p->model->pair_soft[contact->pair] >= 0) {
+  if (p->model->pair.soft[contact->pair] >= 0) {
     block->offset = contact->dist > 0.0 ? OFFSET_GAP : OFFSET_HELD;
     return pressure_guard_gap(p->model, contact);
   }
   const int gives = block->compliance > 0.0;
   const int forced = !gives && contact->dist <= 0.0 &&
                      contact->dist * contact->dist >= FORCED_MOST * FORCED_MOST * normal_squared;
-  if (!forced &&
-      (gives || !((p->recovery & RECOVER_RELAX) && problem_is_shallow(p->model, contact)))) {
+  if (!forced && (gives || !((p->attempt.recovery & RECOVER_RELAX) &&
+                             problem_is_shallow(p->model, contact)))) {
     return gives ? contact->dist : offset_in_time(p, contact, block);
   }
-  ++p->relaxed_count;
+  ++p->report.relaxed;
   return isinf(p->options->kappa) ? 0.0 : NEAR_LENGTH * contact_size(p->model, contact);
 }
 
@@ -164,14 +164,14 @@ static void write_yield(problem *p, island *one, const qd_contact *contact,
   memcpy(block->in_time, yield->in_time, sizeof block->in_time);
   if (block->in_time[0] != 0.0 || block->in_time[1] != 0.0) {
     problem_contact_speed(moved, p, contact);
-    ++p->timed_count;
+    ++p->report.timed;
   }
   for (int c = 0; c < MOTION_MAX; ++c) {
     moved[c] *= block->in_time[c > 0];
   }
   for (int r = 0; r < block->rows.count; ++r) {
-    double *offset = p->g + block->row + r;
-    contact_yield_row(offset, p->compliance + block->row + r, yield, &block->rows, r);
+    double *offset = p->program.g + block->row + r;
+    contact_yield_row(offset, p->program.compliance + block->row + r, yield, &block->rows, r);
     *offset += friction_row_of(block->rows.row + r, moved);
   }
   one->compliant += block->rows.count;
@@ -181,7 +181,7 @@ static void write_yield(problem *p, island *one, const qd_contact *contact,
  * that cannot slide. */
 static int logs_of(const friction_rows *rows, const qd_model *model, const qd_step_options *o,
                    const qd_contact *contact) {
-  const int dim = model->pair_dim[contact->pair];
+  const int dim = model->pair.dim[contact->pair];
   if (contact->dim == dim) {
     return rows->log_count;
   }
@@ -195,7 +195,7 @@ void contact_rows_assemble(problem *p, island *one, int index) {
   double squared[MOTION_MAX] = {0.0};
   int present[MOTION_MAX];
   contact_tiles_find(p, contact);
-  if (p->list.count == 0) {
+  if (p->scratch.list.count == 0) {
     return;
   }
   contact_motions_compute(p, one, contact, squared);
@@ -210,9 +210,9 @@ void contact_rows_assemble(problem *p, island *one, int index) {
     present[i] = i == 0 || squared[i] > NEGLIGIBLE * NEGLIGIBLE;
   }
   one->length = fmin(one->length, size);
-  block->row = p->row_count;
-  block->rows.row = p->friction_row + p->friction_row_count;
-  const int is_soft = model->pair_soft[contact->pair] >= 0;
+  block->row = p->count.rows;
+  block->rows.row = p->friction_row + p->count.friction_rows;
+  const int is_soft = model->pair.soft[contact->pair] >= 0;
   contact_yield yield;
   block->compliance = is_soft ? 0.0 : contact_compliance(model, p->options, contact->pair);
   if (yields) {
@@ -233,7 +233,7 @@ void contact_rows_assemble(problem *p, island *one, int index) {
     friction_rows_fill_cone(&block->rows, contact->friction, contact->dim, present);
   } else {
     friction_rows_fill(&block->rows, contact->friction, contact->dim, present,
-                       p->options->friction_model, p->options->ray_count, p->rays);
+                       p->options->friction_model, p->options->ray_count, p->program.rays);
   }
   const int rows = block->rows.count;
   const double offset = yields ? yield.whole.offset : contact_offset(p, contact, block, squared[0]);
@@ -246,16 +246,16 @@ void contact_rows_assemble(problem *p, island *one, int index) {
   }
   write_rows(p, &one->G, &block->rows);
   for (int r = 0; r < rows; ++r) {
-    p->g[block->row + r] = block->rows.row[r].normal * offset;
+    p->program.g[block->row + r] = block->rows.row[r].normal * offset;
   }
   if (yields) {
     write_yield(p, one, contact, &yield, block);
   } else if (block->compliance > 0.0) {
-    p->compliance[block->row] = block->compliance;
+    p->program.compliance[block->row] = block->compliance;
     ++one->compliant;
   }
   add_cones(p, one, &block->rows, target);
-  p->friction_row_count += rows;
-  p->row_count += rows;
+  p->count.friction_rows += rows;
+  p->count.rows += rows;
   one->row_count += rows;
 }

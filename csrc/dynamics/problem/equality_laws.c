@@ -13,9 +13,9 @@ static double coupling_speed(const problem *p, const constraint_state *s) {
   for (int side = 0; side < 2; ++side) {
     const double share = side == 0 ? 1.0 : -s->slope;
     if (s->tendon[side] >= 0) {
-      speed += share * tendon_displacement(p, s->tendon[side], p->v);
+      speed += share * tendon_displacement(p, s->tendon[side], p->state.v);
     } else if (s->dof[side] >= 0) {
-      speed += share * p->v[s->dof[side]];
+      speed += share * p->state.v[s->dof[side]];
     }
   }
   return speed;
@@ -24,23 +24,23 @@ static double coupling_speed(const problem *p, const constraint_state *s) {
 static double coupling_weight(const qd_model *model, const constraint_state *s) {
   double weight = 0.0;
   for (int side = 0; side < 2; ++side) {
-    weight += s->tendon[side] >= 0 ? model->tendon_invweight[s->tendon[side]]
-              : s->dof[side] >= 0  ? model->dof_invweight[s->dof[side]]
+    weight += s->tendon[side] >= 0 ? model->tendon.invweight[s->tendon[side]]
+              : s->dof[side] >= 0  ? model->dof.invweight[s->dof[side]]
                                    : 0.0;
   }
   return weight;
 }
 
 static mujoco_reference law_of(const qd_model *model, const equality_row *row, double weight) {
-  return mujoco_reference_of(model->constraint_solver + 8 * row->constraint, weight);
+  return mujoco_reference_of(model->constraint.solver + 8 * row->constraint, weight);
 }
 
 static void couple(problem *p, const mujoco_reference *of, int i) {
   const constraint_state *s = p->constraint + p->equality[i].constraint;
   mujoco_row law;
   mujoco_row_compute(&law, NULL, NULL, of, -fabs(s->violation[0]), p->options->h);
-  p->c[i] = law.in_time * coupling_speed(p, s) + law.spring * s->violation[0];
-  p->compliance_eq[i] = law.compliance;
+  p->program.c[i] = law.in_time * coupling_speed(p, s) + law.spring * s->violation[0];
+  p->program.compliance_eq[i] = law.compliance;
 }
 
 /* ---------------------------------------------------------------- points and frames */
@@ -63,13 +63,13 @@ static void fill_law(problem *p, int constraint) {
   constraint_law *law = p->law + constraint;
   memset(law, 0, sizeof *law);
   for (int side = 0; side < 2; ++side) {
-    const screw *T = p->velocity.body + s->body[side];
+    const screw *T = p->state.velocity.body + s->body[side];
     const double sign = side == 0 ? -1.0 : 1.0;
     screw_add_point_velocity(law->speed, sign, T, s->anchor[side]);
     vec3_axpy(law->speed + 3, sign, T->w);
   }
   constraint_turn_rows(s, law->speed + 3);
-  constraint_drift(law->drift, s, &p->drift);
+  constraint_drift(law->drift, s, &p->state.drift);
 }
 
 /* Factor of (dC/dt) v, a term of the acceleration: h^2, or its value in the implicit row. */
@@ -86,9 +86,10 @@ static void anchor(problem *p, const mujoco_reference *of, int i) {
     fill_law(p, row->constraint);
   }
   mujoco_row_compute(&law, NULL, NULL, of, -constraint_length(s), p->options->h);
-  p->c[i] = law.in_time * at->speed[row->component] + law.spring * s->violation[row->component] +
-            drift_share(of, &law, p->options->h) * at->drift[row->component];
-  p->compliance_eq[i] = law.compliance;
+  p->program.c[i] = law.in_time * at->speed[row->component] +
+                    law.spring * s->violation[row->component] +
+                    drift_share(of, &law, p->options->h) * at->drift[row->component];
+  p->program.compliance_eq[i] = law.compliance;
 }
 
 anchor_change problem_anchor_change(const problem *p, int row) {
@@ -104,7 +105,7 @@ anchor_change problem_anchor_change(const problem *p, int row) {
   const int implicit = (of.kind & QD_REFERENCE_IMPLICIT) != 0;
   const constraint_law *at = p->law + equality->constraint;
   const double speed = at->speed[component], drift = at->drift[component];
-  const double c = s->violation[component], force = p->dual_eq[row];
+  const double c = s->violation[component], force = p->solution.dual_eq[row];
   mujoco_row law, by_depth, by_h;
   mujoco_row_compute(&law, &by_depth, &by_h, &of, -constraint_length(s), p->options->h);
   const double drift_by_depth = implicit ? -p->options->h * by_depth.in_time : 0.0;
@@ -135,7 +136,7 @@ void equality_yield(problem *p, const island *one, int i) {
   } else {
     anchor(p, &of, one->equality + i);
   }
-  ++p->timed_count;
+  ++p->report.timed;
 }
 
 /* ---------------------------------------------------------------- derivatives of couplings */
@@ -150,8 +151,8 @@ coupling_change problem_coupling_change(const problem *p, int row) {
   }
   const double side = s->violation[0] > 0.0 ? -1.0 : 1.0; /* makes it a depth (<= 0) */
   const mujoco_reference of =
-      mujoco_reference_of(p->model->constraint_solver + 8 * equality->constraint, equality->weight);
+      mujoco_reference_of(p->model->constraint.solver + 8 * equality->constraint, equality->weight);
   mujoco_row_change(change, &of, side * s->violation[0], p->options->h, side * coupling_speed(p, s),
-                    side * p->dual_eq[row]);
+                    side * p->solution.dual_eq[row]);
   return (coupling_change){change[0], change[1], side * change[2]};
 }

@@ -14,16 +14,16 @@
 #define BLOCK_TREE_MOST 48
 
 void islands_lay_out(islands *s, const qd_model *model, int contact_capacity, arena *a) {
-  const size_t trees = (size_t)model->tree_count, contacts = (size_t)contact_capacity;
-  const size_t constraints = (size_t)model->constraint_count;
+  const size_t trees = (size_t)model->tree.count, contacts = (size_t)contact_capacity;
+  const size_t constraints = (size_t)model->constraint.count;
   s->island = arena_take(a, trees * sizeof(island));
   ARENA_INTS(a, trees, &s->parent, &s->tree_order, &s->tree_place, &s->tree_seen, &s->tree_list,
              &s->tree_width);
   ARENA_INTS(a, contacts, &s->contact_order, &s->of_contact);
   ARENA_INTS(a, constraints, &s->constraint_order, &s->of_constraint);
-  ARENA_INTS(a, (size_t)model->tendon_count, &s->tendon_order, &s->of_tendon);
+  ARENA_INTS(a, (size_t)model->tendon.count, &s->tendon_order, &s->of_tendon);
   s->tree_opens = arena_take(a, trees);
-  tree_graph_lay_out(&s->graph, model->tree_count, a);
+  tree_graph_lay_out(&s->graph, model->tree.count, a);
 }
 
 /* ---------------------------------------------------------------- connections */
@@ -38,9 +38,9 @@ static int root_of(int *parent, int tree) {
 
 /* The first free tree that changes a tendon's length; -1: none. */
 static int tendon_tree(const islands *s, const qd_model *model, int tendon) {
-  for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
-    const int tree = model->dof_tree[model->tendon_dof[d]];
-    if (model->tendon_dof_counts[d] && s->parent[tree] >= 0) {
+  for (int d = model->tendon.dof_start[tendon]; d < model->tendon.dof_start[tendon + 1]; ++d) {
+    const int tree = model->dof.tree[model->tendon.dof[d]];
+    if (model->tendon.dof_counts[d] && s->parent[tree] >= 0) {
       return tree;
     }
   }
@@ -49,14 +49,14 @@ static int tendon_tree(const islands *s, const qd_model *model, int tendon) {
 
 /* The trees of the two objects of a constraint, -1 for none. */
 static void constraint_trees(const islands *s, const qd_model *model, int constraint, int tree[2]) {
-  const int *object = model->constraint_object + 2 * constraint;
+  const int *object = model->constraint.object + 2 * constraint;
   for (int side = 0; side < 2; ++side) {
-    if (model->constraint_type[constraint] == QD_TENDON_COUPLING) {
+    if (model->constraint.type[constraint] == QD_TENDON_COUPLING) {
       tree[side] = object[side] < 0 ? -1 : tendon_tree(s, model, object[side]);
-    } else if (model->constraint_type[constraint] != QD_COUPLING) {
-      tree[side] = model->body_tree[object[side]];
+    } else if (model->constraint.type[constraint] != QD_COUPLING) {
+      tree[side] = model->body.tree[object[side]];
     } else {
-      tree[side] = object[side] < 0 ? -1 : model->dof_tree[model->joint_v[object[side]]];
+      tree[side] = object[side] < 0 ? -1 : model->dof.tree[model->joint.v[object[side]]];
     }
   }
 }
@@ -82,23 +82,23 @@ double contact_compliance(const qd_model *model, const qd_step_options *o, int p
 
 static int gives_way(const qd_model *model, const qd_step_options *o, int constraint) {
   return contacts_yield_in_time(o) || o->soft_constraints == QD_SOFT_ALL ||
-         (o->soft_constraints == QD_SOFT_MOCAP && model->constraint_is_mocap[constraint]);
+         (o->soft_constraints == QD_SOFT_MOCAP && model->constraint.is_mocap[constraint]);
 }
 
 double constraint_row_compliance(const qd_model *model, const qd_step_options *o, int constraint,
                                  int component) {
   return gives_way(model, o, constraint)
-             ? model->constraint_compliance[2 * constraint + (component >= 3)]
+             ? model->constraint.compliance[2 * constraint + (component >= 3)]
              : 0.0;
 }
 
 int tendon_row_bound(const qd_model *model, const qd_step_options *o, int tendon, int *compliant,
                      int *intervals) {
-  const double *range = model->tendon_range + 2 * tendon, *rest = model->tendon_rest + 2 * tendon;
+  const double *range = model->tendon.range + 2 * tendon, *rest = model->tendon.rest + 2 * tendon;
   const int has_spring = model->parameters.tendon_stiffness[tendon] > 0.0;
   const int springs = has_spring ? 1 + (rest[0] < rest[1]) : 0;
-  const int friction = model->tendon_friction[tendon] > 0.0;
-  const int damper = damping_rate(o) * model->tendon_damping[tendon] > 0.0;
+  const int friction = model->tendon.friction[tendon] > 0.0;
+  const int damper = damping_rate(o) * model->tendon.damping[tendon] > 0.0;
   const int limits = o->joint_limits ? (isfinite(range[0]) != 0) + (isfinite(range[1]) != 0) : 0;
   const int actuators = tendon_actuators(model, tendon).count;
   if (compliant != NULL) {
@@ -111,10 +111,10 @@ int tendon_row_bound(const qd_model *model, const qd_step_options *o, int tendon
 /* Connects the trees of all DOFs that change a tendon's length; returns a free one, or -1. */
 static int connect_tendon(islands *s, const qd_model *model, const uint8_t *held, int tendon) {
   int found = -1, moves = 0;
-  for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
-    const int dof = model->tendon_dof[d];
-    if (model->tendon_dof_counts[d]) {
-      found = connect(s, found, model->dof_tree[dof]);
+  for (int d = model->tendon.dof_start[tendon]; d < model->tendon.dof_start[tendon + 1]; ++d) {
+    const int dof = model->tendon.dof[d];
+    if (model->tendon.dof_counts[d]) {
+      found = connect(s, found, model->dof.tree[dof]);
       moves |= held == NULL || !held[dof];
     }
   }
@@ -123,7 +123,7 @@ static int connect_tendon(islands *s, const qd_model *model, const uint8_t *held
 
 static void connect_all(islands *s, const qd_model *model) {
   int first = NO_ISLAND;
-  for (int tree = 0; tree < model->tree_count; ++tree) {
+  for (int tree = 0; tree < model->tree.count; ++tree) {
     first = connect(s, first, s->parent[tree] >= 0 ? tree : NO_ISLAND);
   }
 }
@@ -132,12 +132,12 @@ static void connect_all(islands *s, const qd_model *model) {
 static void connect_trees(islands *s, const qd_model *model, const qd_step_options *options,
                           const collision *c, const working_set *set) {
   const uint8_t *held = options->held;
-  for (int tree = 0; tree < model->tree_count; ++tree) {
+  for (int tree = 0; tree < model->tree.count; ++tree) {
     s->parent[tree] = held != NULL ? -1 : tree;
   }
   for (int dof = 0; dof < model->nv && held != NULL; ++dof) {
     if (!held[dof]) {
-      s->parent[model->dof_tree[dof]] = model->dof_tree[dof];
+      s->parent[model->dof.tree[dof]] = model->dof.tree[dof];
     }
   }
   if (model->nv <= DOFS_TOGETHER) {
@@ -147,17 +147,17 @@ static void connect_trees(islands *s, const qd_model *model, const qd_step_optio
     const qd_contact *contact = c->contact + i;
     s->of_contact[i] =
         working_set_has_contact(set, i)
-            ? connect(s, model->body_tree[contact->body_a], model->body_tree[contact->body_b])
+            ? connect(s, model->body.tree[contact->body_a], model->body.tree[contact->body_b])
             : -1;
   }
-  for (int i = 0; i < model->constraint_count; ++i) {
+  for (int i = 0; i < model->constraint.count; ++i) {
     int tree[2];
     constraint_trees(s, model, i, tree);
     s->of_constraint[i] = connect(s, tree[0], tree[1]);
   }
-  for (int i = 0; i < model->tendon_count; ++i) {
+  for (int i = 0; i < model->tendon.count; ++i) {
     const int counts =
-        model->tendon_is_coupled[i] || tendon_row_bound(model, options, i, NULL, NULL) > 0;
+        model->tendon.is_coupled[i] || tendon_row_bound(model, options, i, NULL, NULL) > 0;
     s->of_tendon[i] = counts ? connect_tendon(s, model, options->held, i) : -1;
   }
 }
@@ -166,7 +166,7 @@ static void connect_trees(islands *s, const qd_model *model, const qd_step_optio
 
 static void number_islands(islands *s, const qd_model *model) {
   s->count = 0;
-  for (int tree = 0; tree < model->tree_count; ++tree) { /* a root is the first tree of its set */
+  for (int tree = 0; tree < model->tree.count; ++tree) { /* a root is the first tree of its set */
     if (s->parent[tree] == tree) {
       island *one = s->island + s->count;
       memset(one, 0, sizeof *one);
@@ -177,7 +177,7 @@ static void number_islands(islands *s, const qd_model *model) {
       s->tree_seen[tree] = NO_ISLAND;
     }
   }
-  memcpy(s->parent, s->tree_seen, (size_t)model->tree_count * sizeof(int));
+  memcpy(s->parent, s->tree_seen, (size_t)model->tree.count * sizeof(int));
 }
 
 /* Upper bound of a contact's rows. */
@@ -195,14 +195,14 @@ static int contact_row_bound(const qd_model *model, const qd_contact *contact,
 }
 
 static int limit_rows(const qd_model *model, int dof) {
-  const double *range = model->joint_range + 2 * model->dof_joint[dof];
-  return model->dof_q[dof] < 0 ? 0 : (isfinite(range[0]) != 0) + (isfinite(range[1]) != 0);
+  const double *range = model->joint.range + 2 * model->dof.joint[dof];
+  return model->dof.q[dof] < 0 ? 0 : (isfinite(range[0]) != 0) + (isfinite(range[1]) != 0);
 }
 
 /* A cone over three DOFs, which may lie in two tiles. */
 static void count_ball_limits(islands *s, const qd_model *model, const qd_step_options *o) {
-  for (int joint = 0; o->joint_limits && joint < model->joint_count; ++joint) {
-    const int dof = model->joint_v[joint], index = s->parent[model->dof_tree[dof]];
+  for (int joint = 0; o->joint_limits && joint < model->joint.count; ++joint) {
+    const int dof = model->joint.v[joint], index = s->parent[model->dof.tree[dof]];
     if (index >= 0 && joint_ball_range(model, joint) > 0.0) {
       island *one = s->island + index;
       one->size.rows += BALL_ROWS;
@@ -214,8 +214,8 @@ static void count_ball_limits(islands *s, const qd_model *model, const qd_step_o
 }
 
 static int body_tile_bound(const qd_model *model, const islands *s, int index, int body) {
-  const int tree = model->body_tree[body];
-  return tree < 0 || s->parent[tree] != index ? 0 : model->body_tile_bound[body];
+  const int tree = model->body.tree[body];
+  return tree < 0 || s->parent[tree] != index ? 0 : model->body.tile_bound[body];
 }
 
 /* Bounds a number of tiles by that of the island. */
@@ -226,16 +226,16 @@ static size_t in_island(const island *one, int tiles) {
 
 static int constraint_tile_bound(const qd_model *model, const islands *s, int index,
                                  int constraint) {
-  const int *object = model->constraint_object + 2 * constraint;
-  if (model->constraint_type[constraint] == QD_COUPLING) {
+  const int *object = model->constraint.object + 2 * constraint;
+  if (model->constraint.type[constraint] == QD_COUPLING) {
     return 2;
   }
-  if (model->constraint_type[constraint] == QD_TENDON_COUPLING) {
+  if (model->constraint.type[constraint] == QD_TENDON_COUPLING) {
     int dofs = 0;
     for (int k = 0; k < 2; ++k) {
       const int tendon = object[k];
       dofs +=
-          tendon < 0 ? 0 : model->tendon_dof_start[tendon + 1] - model->tendon_dof_start[tendon];
+          tendon < 0 ? 0 : model->tendon.dof_start[tendon + 1] - model->tendon.dof_start[tendon];
     }
     return dofs;
   }
@@ -246,18 +246,18 @@ static void count_variables(islands *s, const qd_model *model, const qd_step_opt
   for (int dof = 0; dof < model->nv; ++dof) {
     if (o->held == NULL || !o->held[dof]) {
       const int limits = o->joint_limits ? limit_rows(model, dof) : 0;
-      island *one = s->island + s->parent[model->dof_tree[dof]];
+      island *one = s->island + s->parent[model->dof.tree[dof]];
       ++one->variable_count;
       one->size.rows += limits;
       one->size.compliant += contacts_yield_in_time(o) ? limits : 0;
       one->G_tiles += (size_t)limits;
     }
   }
-  for (int tree = 0; tree < model->tree_count; ++tree) {
+  for (int tree = 0; tree < model->tree.count; ++tree) {
     if (s->parent[tree] >= 0) {
       island *one = s->island + s->parent[tree];
-      const int dofs = model->tree_dof_start[tree + 1] - model->tree_dof_start[tree];
-      one->Q_tiles += (size_t)dofs * in_island(one, model->tree_tile_bound[tree]);
+      const int dofs = model->tree.dof_start[tree + 1] - model->tree.dof_start[tree];
+      one->Q_tiles += (size_t)dofs * in_island(one, model->tree.tile_bound[tree]);
     }
   }
 }
@@ -283,12 +283,12 @@ static void count_rows(islands *s, const qd_model *model, const qd_step_options 
       one->G_tiles += (size_t)rows * in_island(one, tiles);
     }
   }
-  for (int i = 0; i < model->constraint_count; ++i) {
+  for (int i = 0; i < model->constraint.count; ++i) {
     const int tree = s->of_constraint[i], index = tree < 0 ? NO_ISLAND : s->parent[tree];
     s->of_constraint[i] = index;
     if (index >= 0) {
       island *one = s->island + index;
-      const int rows = constraint_row_count(model->constraint_type[i]);
+      const int rows = constraint_row_count(model->constraint.type[i]);
       ++one->constraint_count;
       one->size.equalities += rows;
       one->size.compliant += gives_way(model, o, i) ? rows : 0;
@@ -298,14 +298,14 @@ static void count_rows(islands *s, const qd_model *model, const qd_step_options 
 }
 
 static void count_tendon_rows(islands *s, const qd_model *model, const qd_step_options *o) {
-  for (int i = 0; i < model->tendon_count; ++i) {
+  for (int i = 0; i < model->tendon.count; ++i) {
     const int tree = s->of_tendon[i], index = tree < 0 ? NO_ISLAND : s->parent[tree];
     s->of_tendon[i] = index;
     if (index >= 0) {
       island *one = s->island + index;
       int compliant, intervals;
       const int rows = tendon_row_bound(model, o, i, &compliant, &intervals);
-      const int dofs = model->tendon_dof_start[i + 1] - model->tendon_dof_start[i];
+      const int dofs = model->tendon.dof_start[i + 1] - model->tendon.dof_start[i];
       ++one->tendon_count;
       one->size.rows += rows;
       one->size.compliant += compliant;
@@ -317,7 +317,7 @@ static void count_tendon_rows(islands *s, const qd_model *model, const qd_step_o
 
 /* Patches couple all variables of their island. */
 static void count_soft_rows(islands *s, const qd_model *model, const pressure_contact *soft) {
-  for (int i = 0; i < model->soft_pair_count; ++i) {
+  for (int i = 0; i < model->pair.soft_count; ++i) {
     const soft_pair *pair = soft->pair + i;
     const int index = pair->contact >= 0 && pair->is_active ? s->of_contact[pair->contact] : -1;
     if (index < 0) {
@@ -340,8 +340,8 @@ static void count_soft_rows(islands *s, const qd_model *model, const pressure_co
 /* One row for each DOF with dry friction and for each actuator with a limit. */
 static void count_force_rows(islands *s, const qd_model *model, const qd_step_options *o) {
   for (int dof = 0; model->bounded_forces > 0 && dof < model->nv; ++dof) {
-    const int index = s->parent[model->dof_tree[dof]];
-    const int rigid = model->parameters.joint_friction[model->dof_joint[dof]] > 0.0;
+    const int index = s->parent[model->dof.tree[dof]];
+    const int rigid = model->parameters.joint_friction[model->dof.joint[dof]] > 0.0;
     const int_list actuators = dof_actuators(model, dof);
     int rows = rigid;
     for (int k = 0; o->force_limits && k < actuators.count; ++k) {
@@ -368,7 +368,7 @@ static void sort_contacts(islands *s, const collision *c) {
 }
 
 static void sort_constraints(islands *s, const qd_model *model) {
-  for (int i = 0; i < model->constraint_count; ++i) {
+  for (int i = 0; i < model->constraint.count; ++i) {
     if (s->of_constraint[i] >= 0) {
       island *one = s->island + s->of_constraint[i];
       s->constraint_order[one->constraint + one->constraint_count++] = i;
@@ -377,7 +377,7 @@ static void sort_constraints(islands *s, const qd_model *model) {
 }
 
 static void sort_tendons(islands *s, const qd_model *model) {
-  for (int i = 0; i < model->tendon_count; ++i) {
+  for (int i = 0; i < model->tendon.count; ++i) {
     if (s->of_tendon[i] >= 0) {
       island *one = s->island + s->of_tendon[i];
       s->tendon_order[one->tendon + one->tendon_count++] = i;
@@ -396,11 +396,11 @@ static void connect_in_graph(islands *s, int index, int a, int b) {
 }
 
 static void connect_tendon_in_graph(islands *s, const qd_model *model, int index, int tendon) {
-  const int start = model->tendon_dof_start[tendon], end = model->tendon_dof_start[tendon + 1];
+  const int start = model->tendon.dof_start[tendon], end = model->tendon.dof_start[tendon + 1];
   for (int d = start; d < end; ++d) {
     for (int e = start; e < d; ++e) {
-      connect_in_graph(s, index, model->dof_tree[model->tendon_dof[d]],
-                       model->dof_tree[model->tendon_dof[e]]);
+      connect_in_graph(s, index, model->dof.tree[model->tendon.dof[d]],
+                       model->dof.tree[model->tendon.dof[e]]);
     }
   }
 }
@@ -409,8 +409,8 @@ static void fill_graph(islands *s, const qd_model *model, const collision *c, in
   const island *one = s->island + index;
   for (int i = one->contact; i < one->contact + one->contact_count; ++i) {
     const qd_contact *contact = c->contact + s->contact_order[i];
-    connect_in_graph(s, index, model->body_tree[contact->body_a],
-                     model->body_tree[contact->body_b]);
+    connect_in_graph(s, index, model->body.tree[contact->body_a],
+                     model->body.tree[contact->body_b]);
   }
   for (int i = one->constraint; i < one->constraint + one->constraint_count; ++i) {
     int tree[2];
@@ -430,8 +430,8 @@ static int measure_trees(islands *s, const qd_model *model, const uint8_t *held,
   for (int k = 0; k < one->tree_count; ++k) {
     const int tree = s->tree_list[one->tree + k];
     s->tree_width[k] = 0;
-    for (int d = model->tree_dof_start[tree]; d < model->tree_dof_start[tree + 1]; ++d) {
-      s->tree_width[k] += held == NULL || !held[model->tree_dofs[d]];
+    for (int d = model->tree.dof_start[tree]; d < model->tree.dof_start[tree + 1]; ++d) {
+      s->tree_width[k] += held == NULL || !held[model->tree.dofs[d]];
     }
     suits &= s->tree_width[k] <= BLOCK_TREE_MOST;
   }
@@ -477,7 +477,7 @@ static void order_trees(islands *s, const qd_model *model, const qd_step_options
   for (int i = 0; i < s->count; ++i) {
     s->island[i].tree_count = 0;
   }
-  for (int tree = 0; tree < model->tree_count; ++tree) {
+  for (int tree = 0; tree < model->tree.count; ++tree) {
     if (s->parent[tree] >= 0) {
       s->tree_seen[tree] = s->island[s->parent[tree]].tree_count++;
     }
@@ -486,7 +486,7 @@ static void order_trees(islands *s, const qd_model *model, const qd_step_options
     s->island[i].tree = placed;
     placed += s->island[i].tree_count;
   }
-  for (int tree = 0; tree < model->tree_count; ++tree) {
+  for (int tree = 0; tree < model->tree.count; ++tree) {
     const int index = s->parent[tree];
     const int at = index >= 0 ? s->island[index].tree + s->tree_seen[tree] : placed++;
     s->tree_list[at] = s->tree_order[at] = tree;
@@ -532,7 +532,7 @@ void islands_find(islands *s, const qd_model *model, const qd_step_options *opti
     variable += one->variable_count;
     tile += (one->variable_count + 3) / 4;
   }
-  for (int tree = 0; tree < model->tree_count; ++tree) {
+  for (int tree = 0; tree < model->tree.count; ++tree) {
     s->tree_seen[tree] = NO_ISLAND;
   }
 }
@@ -558,13 +558,13 @@ int islands_dofs(islands *s, const qd_model *model, const collision *c, int inde
   int trees = 0, count = 0;
   for (int i = one->variable; i < one->variable + one->variable_count; ++i) {
     if (variable_dof[i] >= 0) {
-      see_tree(s, model->dof_tree[variable_dof[i]], index, &trees);
+      see_tree(s, model->dof.tree[variable_dof[i]], index, &trees);
     }
   }
   for (int i = one->contact; i < one->contact + one->contact_count; ++i) {
     const qd_contact *contact = c->contact + s->contact_order[i];
-    see_tree(s, model->body_tree[contact->body_a], index, &trees);
-    see_tree(s, model->body_tree[contact->body_b], index, &trees);
+    see_tree(s, model->body.tree[contact->body_a], index, &trees);
+    see_tree(s, model->body.tree[contact->body_b], index, &trees);
   }
   for (int i = one->constraint; i < one->constraint + one->constraint_count; ++i) {
     int tree[2];
@@ -574,14 +574,14 @@ int islands_dofs(islands *s, const qd_model *model, const collision *c, int inde
   }
   for (int i = one->tendon; i < one->tendon + one->tendon_count; ++i) {
     const int tendon = s->tendon_order[i];
-    for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
-      see_tree(s, model->dof_tree[model->tendon_dof[d]], index, &trees);
+    for (int d = model->tendon.dof_start[tendon]; d < model->tendon.dof_start[tendon + 1]; ++d) {
+      see_tree(s, model->dof.tree[model->tendon.dof[d]], index, &trees);
     }
   }
   for (int i = 0; i < trees; ++i) {
     const int tree = s->tree_list[i];
-    for (int k = model->tree_dof_start[tree]; k < model->tree_dof_start[tree + 1]; ++k) {
-      dofs[count++] = model->tree_dofs[k];
+    for (int k = model->tree.dof_start[tree]; k < model->tree.dof_start[tree + 1]; ++k) {
+      dofs[count++] = model->tree.dofs[k];
     }
     s->tree_seen[tree] = NO_ISLAND; /* reset */
   }

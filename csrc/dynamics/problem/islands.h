@@ -70,7 +70,7 @@ typedef struct islands {
 
 /* Largest number of variables of all islands: DOFs, and padding before each block. */
 static inline size_t islands_variable_capacity(const qd_model *model) {
-  return (size_t)model->nv + (model->nv < LARGE_PROGRAM ? 0 : 3 * (size_t)model->tree_count);
+  return (size_t)model->nv + (model->nv < LARGE_PROGRAM ? 0 : 3 * (size_t)model->tree.count);
 }
 
 void islands_lay_out(islands *s, const qd_model *model, int contact_capacity, arena *a);

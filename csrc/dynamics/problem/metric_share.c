@@ -14,35 +14,35 @@ static double stiffness_of(const problem *p, int actuator) {
 
 static void add_tendon(problem *p, int tendon) {
   const qd_model *model = p->model;
-  const double *rest = model->tendon_rest + 2 * tendon, length = p->tendons.length[tendon];
+  const double *rest = model->tendon.rest + 2 * tendon, length = p->tendons.length[tendon];
   const int slack = rest[0] < rest[1] && length >= rest[0] && length <= rest[1];
   const int_list actuators = tendon_actuators(model, tendon);
-  double K = damping_rate(p->options) * model->tendon_damping[tendon];
+  double K = damping_rate(p->options) * model->tendon.damping[tendon];
   K += slack ? 0.0 : model->parameters.tendon_stiffness[tendon];
   for (int k = 0; k < actuators.count; ++k) {
     K += stiffness_of(p, actuators.at[k]);
   }
-  for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
-    const int variable = p->variable_of_dof[model->tendon_dof[d]];
-    if (model->tendon_dof_counts[d] && variable >= 0) {
-      p->row_metric[variable] += K * p->tendons.rate[d] * p->tendons.rate[d];
+  for (int d = model->tendon.dof_start[tendon]; d < model->tendon.dof_start[tendon + 1]; ++d) {
+    const int variable = p->variable_of_dof[model->tendon.dof[d]];
+    if (model->tendon.dof_counts[d] && variable >= 0) {
+      p->program.row_metric[variable] += K * p->tendons.rate[d] * p->tendons.rate[d];
     }
   }
 }
 
 void metric_share_begin(problem *p) {
-  memset(p->row_metric, 0, (size_t)p->n * sizeof(double));
+  memset(p->program.row_metric, 0, (size_t)p->n * sizeof(double));
   if (!contacts_yield_in_time(p->options)) {
     return;
   }
-  for (int i = 0; i < p->model->tendon_count; ++i) {
+  for (int i = 0; i < p->model->tendon.count; ++i) {
     add_tendon(p, i);
   }
   for (int i = 0; i < p->model->nu; ++i) {
-    const int dof = p->model->actuator_dof[i], variable = dof >= 0 ? p->variable_of_dof[dof] : -1;
+    const int dof = p->model->actuator.dof[i], variable = dof >= 0 ? p->variable_of_dof[dof] : -1;
     const actuator_force force = {.stiffness = stiffness_of(p, i)};
     if (variable >= 0 && actuator_has_row(p, i, &force)) {
-      p->row_metric[variable] += force.stiffness;
+      p->program.row_metric[variable] += force.stiffness;
     }
   }
 }
@@ -62,8 +62,8 @@ static void add_entry(sums *s, double entry, double mass, double spring) {
 /* Adds the three rotations from variable i on, along the axes of their body. */
 static void add_turns(sums *s, const problem *p, const island *one, int i, const double quat[4]) {
   double R[9], mass[9], along[3], turned[3];
-  const double *row = p->scratch + i, *spring = p->spring + one->variable + i;
-  const double *beside = p->row_metric + one->variable + i;
+  const double *row = p->scratch.variables + i, *spring = p->program.spring + one->variable + i;
+  const double *beside = p->program.row_metric + one->variable + i;
   quat_to_mat3(R, quat);
   for (int a = 0; a < 3; ++a) {
     for (int b = 0; b < 3; ++b) {
@@ -85,18 +85,18 @@ static double share_of(const problem *p, const island *one) {
     if (dof < 0) {
       continue;
     }
-    const int joint = p->model->dof_joint[dof], type = p->model->joint_type[joint];
-    const int first = p->model->joint_v[joint] + (type == QD_FREE ? 3 : 0);
+    const int joint = p->model->dof.joint[dof], type = p->model->joint.type[joint];
+    const int first = p->model->joint.v[joint] + (type == QD_FREE ? 3 : 0);
     if ((type == QD_BALL || type == QD_FREE) && dof >= first) {
       if (dof == first) {
         add_turns(&s, p, one, i,
-                  p->input->q + p->model->joint_q[joint] + (type == QD_FREE ? 3 : 0));
+                  p->input->q + p->model->joint.q[joint] + (type == QD_FREE ? 3 : 0));
       }
       continue;
     }
-    const double spring = p->spring[one->variable + i];
+    const double spring = p->program.spring[one->variable + i];
     const double mass = *cost_entry(one, i, i) - spring;
-    add_entry(&s, p->scratch[i], mass, spring + p->row_metric[one->variable + i]);
+    add_entry(&s, p->scratch.variables[i], mass, spring + p->program.row_metric[one->variable + i]);
   }
   return s.by_mass > 0.0 ? s.by_metric / s.by_mass : 1.0;
 }
@@ -106,10 +106,10 @@ int metric_share_weigh(mujoco_reference *of, const problem *p, const island *one
   if (!(of->kind & QD_REFERENCE_IMPLICIT)) {
     return 0;
   }
-  memset(p->scratch, 0, (size_t)one->variable_count * sizeof(double));
+  memset(p->scratch.variables, 0, (size_t)one->variable_count * sizeof(double));
   for (int t = rows->start[i]; t < rows->start[i + 1]; ++t) {
     for (int lane = 0; lane < 4 && 4 * rows->tiles[t] + lane < one->variable_count; ++lane) {
-      p->scratch[4 * rows->tiles[t] + lane] = rows->values[4 * (size_t)t + (size_t)lane];
+      p->scratch.variables[4 * rows->tiles[t] + lane] = rows->values[4 * (size_t)t + (size_t)lane];
     }
   }
   const double share = share_of(p, one);
@@ -119,8 +119,8 @@ int metric_share_weigh(mujoco_reference *of, const problem *p, const island *one
 
 double metric_share_of_dof(const problem *p, const island *one, int variable) {
   const double whole = *cost_entry(one, variable, variable);
-  const double mass = whole - p->spring[one->variable + variable];
-  return mass / (whole + p->row_metric[one->variable + variable]);
+  const double mass = whole - p->program.spring[one->variable + variable];
+  return mass / (whole + p->program.row_metric[one->variable + variable]);
 }
 
 /* MuJoCo's order of shapes, which determines the sign of a contact's normal. */
@@ -134,7 +134,7 @@ static void first_edge(double out[2], const collision *c, const qd_model *model,
                        const qd_contact *contact) {
   const double *n = contact->frame;
   const int turned =
-      rank_of(model->geom_type[contact->geom_a]) > rank_of(model->geom_type[contact->geom_b]);
+      rank_of(model->geom.type[contact->geom_a]) > rank_of(model->geom.type[contact->geom_b]);
   tangent_axis from;
   double *t = from.axis;
   mujoco_tangent_axis(&from, c, model, contact);
@@ -147,18 +147,18 @@ static void first_edge(double out[2], const collision *c, const qd_model *model,
 
 double metric_share_of_contact(problem *p, const island *one, const qd_contact *contact) {
   double edge[2] = {0.0, 0.0};
-  if (p->model->pair_edges[contact->pair] > 0 && contact->dim > 1) {
+  if (p->model->pair.edges[contact->pair] > 0 && contact->dim > 1) {
     first_edge(edge, p->collision, p->model, contact);
   }
-  memset(p->scratch, 0, (size_t)one->variable_count * sizeof(double));
-  for (int k = 0; k < p->list.count; ++k) {
-    const double *motion = p->motion + 4 * MOTION_MAX * k;
+  memset(p->scratch.variables, 0, (size_t)one->variable_count * sizeof(double));
+  for (int k = 0; k < p->scratch.list.count; ++k) {
+    const double *motion = p->scratch.motion + 4 * MOTION_MAX * k;
     for (int lane = 0; lane < 4; ++lane) {
-      const int i = 4 * p->list.tiles[k] + lane;
+      const int i = 4 * p->scratch.list.tiles[k] + lane;
       if (i < one->variable_count) {
         const double across =
             contact->dim > 1 ? edge[0] * motion[4 + lane] + edge[1] * motion[8 + lane] : 0.0;
-        p->scratch[i] = motion[lane] + across;
+        p->scratch.variables[i] = motion[lane] + across;
       }
     }
   }

@@ -93,17 +93,17 @@ static inline void yield_row(problem *p, island *one, int row, const mujoco_refe
                              double beyond, double speed) {
   mujoco_row law;
   mujoco_row_compute(&law, NULL, NULL, of, beyond, p->options->h);
-  p->g[row] = law.in_time * speed + law.spring * beyond;
-  p->compliance[row] = law.compliance;
+  p->program.g[row] = law.in_time * speed + law.spring * beyond;
+  p->program.compliance[row] = law.compliance;
   ++one->compliant;
-  ++p->timed_count;
+  ++p->report.timed;
 }
 
 static inline void add_cone(problem *p, island *one, int kind, int dim, double target) {
   ++one->cone_count;
-  p->cone_kind[p->cone_count] = kind;
-  p->cone_dim[p->cone_count] = dim;
-  p->target_mu[p->cone_count++] = target;
+  p->program.cone_kind[p->count.cones] = kind;
+  p->program.cone_dim[p->count.cones] = dim;
+  p->program.target_mu[p->count.cones++] = target;
 }
 
 /* The gap in the program: at most the correction of one step. *capped: 1 if this is less than the
@@ -111,7 +111,7 @@ static inline void add_cone(problem *p, island *one, int kind, int dim, double t
 static inline double gap_to_undo(problem *p, double gap, int *capped) {
   const double least = -p->options->h * p->options->recovery_speed;
   *capped = gap < least;
-  p->capped_count += *capped;
+  p->report.capped += *capped;
   return *capped ? least : gap;
 }
 

@@ -8,7 +8,7 @@
 
 void pressure_contact_lay_out(pressure_contact *s, const qd_model *model, int element_capacity,
                               arena *a) {
-  const size_t pairs = (size_t)model->soft_pair_count;
+  const size_t pairs = (size_t)model->pair.soft_count;
   const size_t elements = pairs > 0 ? (size_t)element_capacity : 0;
   s->element_capacity = (int)elements;
   s->pair = arena_take(a, pairs * sizeof *s->pair);
@@ -25,20 +25,20 @@ void pressure_contact_begin(pressure_contact *s, const qd_model *model, const co
   s->count = s->element_count = s->programs = s->bounded = s->refined = s->holds = 0;
   s->converged = 1;
   s->led_back = 0.0;
-  if (model->soft_pair_count == 0) {
+  if (model->pair.soft_count == 0) {
     return;
   }
   memset(s->delta, 0, (size_t)model->nv * sizeof(double));
-  for (int i = 0; i < model->soft_pair_count; ++i) {
-    const int *geom = model->pair_geom + 2 * model->soft_pair[i];
-    s->pair[i] = (soft_pair){.pair = model->soft_pair[i], .contact = -1};
-    s->pair[i].length = fmin(model->geom_radius[geom[0]], model->geom_radius[geom[1]]);
+  for (int i = 0; i < model->pair.soft_count; ++i) {
+    const int *geom = model->pair.geom + 2 * model->pair.of_soft[i];
+    s->pair[i] = (soft_pair){.pair = model->pair.of_soft[i], .contact = -1};
+    s->pair[i].length = fmin(model->geom.radius[geom[0]], model->geom.radius[geom[1]]);
     if (bristle != NULL) {
       memcpy(s->pair[i].stretch, bristle + QD_BRISTLES * i, sizeof s->pair[i].stretch);
     }
   }
   for (int i = 0; i < c->count && i < c->capacity; ++i) {
-    const int at = model->pair_soft[c->contact[i].pair];
+    const int at = model->pair.soft[c->contact[i].pair];
     if (at >= 0 && s->pair[at].contact < 0) {
       s->pair[at].contact = i;
       ++s->count;
@@ -82,8 +82,8 @@ static void move_body(pressure_body *out, const kinematics *k, int body, int mov
 /* ---------------------------------------------------------------- patches */
 
 double pressure_pair_dissipation(const qd_model *model, const qd_step_options *o, int pair) {
-  const int *geom = model->pair_geom + 2 * pair;
-  const double *E = model->parameters.geom_modulus, *d = model->geom_dissipation;
+  const int *geom = model->pair.geom + 2 * pair;
+  const double *E = model->parameters.geom_modulus, *d = model->geom.dissipation;
   if (!o->dynamic) {
     return 0.0;
   }
@@ -131,10 +131,10 @@ static void add_hold(soft_pair *pair) {
 /* Wrench and load with dissipation, and (with_energy) the Hessian in the bodies' numbers. */
 static void press(pressure_contact *s, soft_pair *pair, int polygons, int with_energy) {
   const double loss = pressure_pair_dissipation(s->model, s->options, pair->pair);
-  const int *geom = s->model->pair_geom + 2 * pair->pair;
+  const int *geom = s->model->pair.geom + 2 * pair->pair;
   double arm[2][3], by[36];
   for (int b = 0; b < 2; ++b) {
-    mat3_mul_vec(arm[b], pair->side[b].moved.rot, s->model->geom_pos + 3 * geom[b]);
+    mat3_mul_vec(arm[b], pair->side[b].moved.rot, s->model->geom.pos + 3 * geom[b]);
     pressure_numbers(pair->numbers + 6 * b, pair->side + b, &pair->side[b].twist);
   }
   if (with_energy) {
@@ -208,7 +208,7 @@ static int fill_whole(pressure_element *out, const pressure_contact *s, const so
 static void fill_elements(pressure_contact *s, soft_pair *pair, int polygons) {
   pair->first = s->element_count;
   pair->count = 0;
-  const int frictionless = s->model->pair_dim[pair->pair] == 1 ||
+  const int frictionless = s->model->pair.dim[pair->pair] == 1 ||
                            s->model->parameters.pair_friction[5 * pair->pair] == 0.0;
   if (frictionless || !(pair->pressed > 0.0)) {
     return;
@@ -237,9 +237,9 @@ static void clear_pair(soft_pair *pair) {
  * patch. */
 static int look(pressure_contact *s, soft_pair *pair, const patch_room *room, int with_energy) {
   static const double here[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
-  const int *geom = s->model->pair_geom + 2 * pair->pair;
-  const qd_contact bodies = {.body_a = s->model->geom_body[geom[0]],
-                             .body_b = s->model->geom_body[geom[1]]};
+  const int *geom = s->model->pair.geom + 2 * pair->pair;
+  const qd_contact bodies = {.body_a = s->model->geom.body[geom[0]],
+                             .body_b = s->model->geom.body[geom[1]]};
   const contact_dofs dofs = contact_dofs_find(s->model, bodies.body_a, bodies.body_b);
   screw twist[2];
   qd_patch patch;
@@ -291,7 +291,7 @@ static void evaluate_pair(pressure_contact *s, soft_pair *pair, int with_element
 static qd_status evaluate(pressure_contact *s, int with_elements) {
   const int kept = s->element_count;
   s->element_count = s->element_needed = s->is_full = 0;
-  for (int i = 0; i < s->model->soft_pair_count; ++i) {
+  for (int i = 0; i < s->model->pair.soft_count; ++i) {
     if (s->pair[i].contact >= 0) {
       evaluate_pair(s, s->pair + i, with_elements);
     }

@@ -56,7 +56,7 @@ void pressure_friction_follow(pressure_element *out, const soft_pair *pair,
 
 double pressure_friction_rise(const qd_model *model, const soft_pair *pair,
                               const qd_patch_polygon *at) {
-  const int *geom = model->pair_geom + 2 * pair->pair;
+  const int *geom = model->pair.geom + 2 * pair->pair;
   const double *E = model->parameters.geom_modulus;
   const double first = -vec3_dot(at->gradient_a, at->normal);
   const double second = vec3_dot(at->gradient_b, at->normal);
@@ -68,7 +68,7 @@ double pressure_friction_rise(const qd_model *model, const soft_pair *pair,
 
 void pressure_friction_lift(pressure_contact *s, soft_pair *pair, int polygons) {
   const screw twist[2] = {pair->side[0].twist, pair->side[1].twist};
-  for (int i = 0; i < polygons && s->model->pair_dim[pair->pair] > 1; ++i) {
+  for (int i = 0; i < polygons && s->model->pair.dim[pair->pair] > 1; ++i) {
     const qd_patch_polygon *at = s->polygon + i;
     const double force = at->area * at->pressure;
     double motion[6], arm[3], moment[3];

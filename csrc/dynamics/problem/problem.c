@@ -8,48 +8,48 @@
 
 void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, arena *a) {
   const size_t nv = (size_t)model->nv;
-  const size_t nc = (size_t)model->constraint_count, n = islands_variable_capacity(model);
-  const size_t equalities = (size_t)model->constraint_row_count;
+  const size_t nc = (size_t)model->constraint.count, n = islands_variable_capacity(model);
+  const size_t equalities = (size_t)model->constraint.row_count;
   islands_lay_out(&p->islands, model, contact_capacity, a);
   p->variable_of_dof = arena_ints(a, nv);
   p->dof_of_variable = arena_ints(a, n);
-  ARENA_DOUBLES(a, nv, &p->epsilon, &p->gravity, &p->applied, &p->v);
-  p->scratch = arena_doubles(a, n);
-  twist_field_lay_out(&p->velocity, model, a);
-  ARENA_DOUBLES(a, nv, &p->coasting, &p->stirred, &p->rate, &p->inertial);
-  body_motion_lay_out(&p->motion_in_time, model, a);
-  if (model->constraint_count > 0) {
-    body_motion_lay_out(&p->drift, model, a);
+  ARENA_DOUBLES(a, nv, &p->loads.epsilon, &p->loads.gravity, &p->loads.applied, &p->state.v);
+  p->scratch.variables = arena_doubles(a, n);
+  twist_field_lay_out(&p->state.velocity, model, a);
+  ARENA_DOUBLES(a, nv, &p->state.coasting, &p->state.stirred, &p->state.rate, &p->state.inertial);
+  body_motion_lay_out(&p->state.motion_in_time, model, a);
+  if (model->constraint.count > 0) {
+    body_motion_lay_out(&p->state.drift, model, a);
   }
-  ARENA_DOUBLES(a, n, &p->b, &p->spring, &p->row_metric, &p->x);
-  ARENA_DOUBLES(a, equalities, &p->c, &p->compliance_eq, &p->dual_eq, &p->recovery_compliance_eq,
-                &p->recovery_give_eq, &p->recovery_held_eq);
-  p->saved_equalities = arena_doubles(a, 2 * equalities);
+  ARENA_DOUBLES(a, n, &p->program.b, &p->program.spring, &p->program.row_metric, &p->solution.x);
+  ARENA_DOUBLES(a, equalities, &p->program.c, &p->program.compliance_eq, &p->solution.dual_eq,
+                &p->softened.compliance_eq, &p->softened.give_eq, &p->softened.held_eq);
+  p->scratch.saved_equalities = arena_doubles(a, 2 * equalities);
   p->constraint = arena_take(a, nc * sizeof(constraint_state));
   p->equality = arena_take(a, equalities * sizeof(equality_row));
-  p->constraint_force = arena_doubles(a, nc * QD_CONSTRAINT_FORCE);
+  p->solution.constraint_force = arena_doubles(a, nc * QD_CONSTRAINT_FORCE);
   p->law = arena_take(a, nc * sizeof(constraint_law));
-  p->basis = arena_doubles(a, nc > 0 ? (IMPLIED_ROWS + 3) * (n + 8) : 0);
+  p->scratch.basis = arena_doubles(a, nc > 0 ? (IMPLIED_ROWS + 3) * (n + 8) : 0);
   p->block = arena_take(a, (size_t)contact_capacity * sizeof(contact_block));
-  p->bounce_share = arena_doubles(a, (size_t)model->tree_count);
+  p->loads.bounce_share = arena_doubles(a, (size_t)model->tree.count);
   p->limit = arena_take(a, 2 * nv * sizeof(limit_row));
-  p->ball_limit = arena_take(a, (size_t)model->joint_count * sizeof(ball_limit));
-  p->turn_row = arena_take(a, TURN_ROWS_MAX * (size_t)model->joint_count * sizeof(turn_row));
+  p->ball_limit = arena_take(a, (size_t)model->joint.count * sizeof(ball_limit));
+  p->turn_row = arena_take(a, TURN_ROWS_MAX * (size_t)model->joint.count * sizeof(turn_row));
   tendons_lay_out(&p->tendons, model, a);
-  const size_t tendon_rows = TENDON_ROWS_MAX * (size_t)model->tendon_count + (size_t)model->nu;
+  const size_t tendon_rows = TENDON_ROWS_MAX * (size_t)model->tendon.count + (size_t)model->nu;
   p->tendon_row = arena_take(a, tendon_rows * sizeof(tendon_row));
-  p->tendon_force = arena_doubles(a, (size_t)model->tendon_count);
+  p->solution.tendon_force = arena_doubles(a, (size_t)model->tendon.count);
   p->force_row = arena_take(a, (nv + (size_t)model->nu) * sizeof(force_row));
   p->row_of_actuator = arena_ints(a, (size_t)model->nu);
   p->columns.tile = arena_take(a, nv * sizeof(column_tile));
-  p->columns.body_start = arena_ints(a, (size_t)model->body_count + 1);
-  p->columns.body_tiles = arena_ints(a, (size_t)model->chain_start[model->body_count]);
-  p->columns.body_mask = arena_doubles(a, 4 * (size_t)model->chain_start[model->body_count]);
-  p->sign = arena_doubles(a, 4 * (n / 4 + 1));
-  p->motion = arena_doubles(a, 4 * MOTION_MAX * (n / 4 + 1));
-  p->list.tiles = arena_ints(a, n + 1);
-  p->tile_place = arena_ints(a, n / 4 + 1);
-  ARENA_INTS(a, (size_t)model->tree_count, &p->tree_first, &p->tree_last);
+  p->columns.body_start = arena_ints(a, (size_t)model->body.count + 1);
+  p->columns.body_tiles = arena_ints(a, (size_t)model->chain_start[model->body.count]);
+  p->columns.body_mask = arena_doubles(a, 4 * (size_t)model->chain_start[model->body.count]);
+  p->scratch.sign = arena_doubles(a, 4 * (n / 4 + 1));
+  p->scratch.motion = arena_doubles(a, 4 * MOTION_MAX * (n / 4 + 1));
+  p->scratch.list.tiles = arena_ints(a, n + 1);
+  p->scratch.tile_place = arena_ints(a, n / 4 + 1);
+  ARENA_INTS(a, (size_t)model->tree.count, &p->loads.tree_first, &p->loads.tree_last);
 }
 
 void problem_lay_out_program(problem *p, arena *a) {
@@ -65,7 +65,7 @@ void problem_lay_out_program(problem *p, arena *a) {
     tile_rows_lay_out(&one->Q, (size_t)one->size.variables, one->Q_tiles, a);
     tile_rows_lay_out(&one->G, (size_t)one->size.rows, one->G_tiles, a);
     tile_rows_lay_out(&one->C, (size_t)one->size.equalities, one->C_tiles, a);
-    if (p->coulomb) {
+    if (p->attempt.coulomb) {
       const fixed_point_sizes sizes = {one->contact_count,
                                        one->size.rows,
                                        one->size.variables,
@@ -77,13 +77,14 @@ void problem_lay_out_program(problem *p, arena *a) {
       fixed_point_lay_out(&one->fixed_point, &sizes, a);
     }
   }
-  ARENA_DOUBLES(a, rows, &p->g, &p->compliance, &p->lower, &p->upper, &p->by_lower, &p->by_upper,
-                &p->slack, &p->dual, &p->recovery_compliance, &p->recovery_give, &p->recovery_held);
-  p->four_w = arena_doubles(a, 4 * rows);
-  p->saved_rows = arena_doubles(a, 3 * rows);
+  ARENA_DOUBLES(a, rows, &p->program.g, &p->program.compliance, &p->program.lower,
+                &p->program.upper, &p->program.by_lower, &p->program.by_upper, &p->solution.slack,
+                &p->solution.dual, &p->softened.compliance, &p->softened.give, &p->softened.held);
+  p->scratch.four_w = arena_doubles(a, 4 * rows);
+  p->scratch.saved_rows = arena_doubles(a, 3 * rows);
   p->friction_row = arena_take(a, rows * sizeof(friction_row));
-  ARENA_INTS(a, cones, &p->cone_kind, &p->cone_dim);
-  p->target_mu = arena_doubles(a, cones);
+  ARENA_INTS(a, cones, &p->program.cone_kind, &p->program.cone_dim);
+  p->program.target_mu = arena_doubles(a, cones);
 }
 
 static void number_dof(problem *p, int dof, island *one) {
@@ -111,14 +112,14 @@ void problem_number_variables(problem *p, const qd_model *model, const uint8_t *
     s->island[i].variable_count = 0; /* counted again */
   }
   p->n = 0;
-  for (int at = 0; at < model->tree_count; ++at) {
+  for (int at = 0; at < model->tree.count; ++at) {
     const int tree = s->tree_order[at];
     island *one = s->parent[tree] >= 0 ? s->island + s->parent[tree] : NULL;
     if (one != NULL && one->in_blocks && s->tree_opens[at]) {
       pad_tile(p, one);
     }
-    for (int k = model->tree_dof_start[tree]; k < model->tree_dof_start[tree + 1]; ++k) {
-      const int dof = model->tree_dofs[k], is_held = held != NULL && held[dof];
+    for (int k = model->tree.dof_start[tree]; k < model->tree.dof_start[tree + 1]; ++k) {
+      const int dof = model->tree.dofs[k], is_held = held != NULL && held[dof];
       number_dof(p, dof, is_held ? NULL : one);
     }
   }
@@ -127,15 +128,15 @@ void problem_number_variables(problem *p, const qd_model *model, const uint8_t *
 /* Makes all rows of the island rigid. */
 static void clear_compliance(problem *p, const island *one) {
   const size_t rows = (size_t)(one->size.compliant + one->size.intervals > 0 ? one->size.rows : 0);
-  memset(p->compliance + one->row, 0, rows * sizeof(double));
-  memset(p->lower + one->row, 0, rows * sizeof(double));
-  memset(p->upper + one->row, 0, rows * sizeof(double));
+  memset(p->program.compliance + one->row, 0, rows * sizeof(double));
+  memset(p->program.lower + one->row, 0, rows * sizeof(double));
+  memset(p->program.upper + one->row, 0, rows * sizeof(double));
 }
 
 static void assemble_rows(problem *p, island *one) {
-  one->row = p->row_count;
-  one->cone = p->cone_count;
-  one->equality = p->equality_count;
+  one->row = p->count.rows;
+  one->cone = p->count.cones;
+  one->equality = p->count.equalities;
   one->row_count = one->cone_count = one->limit_count = one->equality_count = 0;
   one->tendon_row_count = one->force_row_count = one->compliant = one->intervals = 0;
   one->softened = one->gave = one->bound_count = 0;
@@ -165,13 +166,13 @@ static void assemble_rows(problem *p, island *one) {
     const equality_row *row = p->equality + one->equality + i;
     const double R =
         constraint_row_compliance(p->model, p->options, row->constraint, row->component);
-    p->compliance_eq[one->equality + i] = R;
+    p->program.compliance_eq[one->equality + i] = R;
     if (contacts_yield_in_time(p->options)) {
       equality_yield(p, one, i);
     }
-    one->compliant += p->compliance_eq[one->equality + i] > 0.0;
+    one->compliant += p->program.compliance_eq[one->equality + i] > 0.0;
   }
-  if (p->recovery & RECOVER_SOFTEN) {
+  if (p->attempt.recovery & RECOVER_SOFTEN) {
     bound_rows_assemble(p, one);
   }
 }
@@ -180,16 +181,17 @@ void problem_assemble(problem *p, inertia *I) {
   const qd_model *model = p->model;
   p->bounded = p->set->force;
   cost_assemble(p, I);
-  p->row_count = p->cone_count = p->limit_count = p->equality_count = 0;
-  p->tendon_row_count = p->force_row_count = p->ball_limit_count = 0;
-  p->turn_row_count = 0;
+  p->count.rows = p->count.cones = p->count.limits = p->count.equalities = 0;
+  p->count.tendon_rows = p->count.force_rows = p->count.ball_limits = 0;
+  p->count.turn_rows = 0;
   for (int i = 0; i < model->nu; ++i) {
     p->row_of_actuator[i] = -1;
   }
-  p->friction_row_count = p->relaxed_count = p->bounce_count = p->capped_count = p->deep_count = 0;
-  p->timed_count = 0;
+  p->count.friction_rows = p->report.relaxed = p->report.bounces = p->report.capped =
+      p->report.deep = 0;
+  p->report.timed = 0;
   if (p->options->friction_model == QD_PYRAMID) {
-    friction_rays(p->rays, p->options->ray_count);
+    friction_rays(p->program.rays, p->options->ray_count);
   }
   contact_columns_fill(&p->columns, p);
   for (int i = 0; i < p->collision->count; ++i) {
@@ -202,11 +204,11 @@ void problem_assemble(problem *p, inertia *I) {
   tendons_compute(&p->tendons, model, p->kinematics, p->input->q);
   metric_share_begin(p);
   const int yields = contacts_yield_in_time(p->options);
-  for (int i = 0; i < model->constraint_count; ++i) {
+  for (int i = 0; i < model->constraint.count; ++i) {
     constraint_compute(p->constraint + i, model, p->kinematics, &p->tendons, p->input->q, i,
                        yields);
     if (!yields) {
-      p->capped_count +=
+      p->report.capped +=
           constraint_cap(p->constraint + i, p->options->h * p->options->recovery_speed);
     }
   }
@@ -221,20 +223,20 @@ void problem_program(const problem *p, const island *one, island_program *out) {
   program->variable_count = one->variable_count;
   program->row_count = one->row_count;
   program->cone_count = one->cone_count;
-  program->b = p->b + one->variable;
-  program->g = p->g + one->row;
-  program->cone_kind = p->cone_kind + one->cone;
-  program->cone_dim = p->cone_dim + one->cone;
-  program->target_mu = p->target_mu + one->cone;
+  program->b = p->program.b + one->variable;
+  program->g = p->program.g + one->row;
+  program->cone_kind = p->program.cone_kind + one->cone;
+  program->cone_dim = p->program.cone_dim + one->cone;
+  program->target_mu = p->program.target_mu + one->cone;
   program->equality_count = one->equality_count;
-  program->c = p->c + one->equality;
+  program->c = p->program.c + one->equality;
   if (one->compliant > 0) {
-    program->compliance = p->compliance + one->row;
-    program->compliance_eq = p->compliance_eq + one->equality;
+    program->compliance = p->program.compliance + one->row;
+    program->compliance_eq = p->program.compliance_eq + one->equality;
   }
   if (one->intervals > 0) {
-    program->lower = p->lower + one->row;
-    program->upper = p->upper + one->row;
+    program->lower = p->program.lower + one->row;
+    program->upper = p->program.upper + one->row;
   }
   out->Q = tile_rows_view(&one->Q);
   out->G = tile_rows_view(&one->G);
@@ -265,7 +267,7 @@ int problem_contact_counts(const problem *p, int index, int exact_active_set) {
   const contact_block *block = p->block + index;
   int loaded = !exact_active_set && block->rows.count > 0;
   for (int r = 0; r < block->rows.count && !loaded; ++r) {
-    loaded = p->dual[block->row + r] != 0.0;
+    loaded = p->solution.dual[block->row + r] != 0.0;
   }
   return loaded || block->held_force > 0.0;
 }
@@ -278,50 +280,52 @@ void problem_forces(const problem *p, collision *c, double *limit_force) {
     force[0] = block->held_force;
     c->contact[i].softened = 0.0;
     for (int r = 0; r < block->rows.count; ++r) {
-      friction_row_add_force(force, block->rows.row + r, p->dual[block->row + r]);
+      friction_row_add_force(force, block->rows.row + r, p->solution.dual[block->row + r]);
     }
   }
-  memset(p->constraint_force, 0,
-         (size_t)(p->model->constraint_count * QD_CONSTRAINT_FORCE) * sizeof(double));
-  for (int i = 0; i < p->equality_count; ++i) {
+  memset(p->solution.constraint_force, 0,
+         (size_t)(p->model->constraint.count * QD_CONSTRAINT_FORCE) * sizeof(double));
+  for (int i = 0; i < p->count.equalities; ++i) {
     const equality_row *row = p->equality + i;
-    p->constraint_force[row->constraint * QD_CONSTRAINT_FORCE + row->component] = p->dual_eq[i];
+    p->solution.constraint_force[row->constraint * QD_CONSTRAINT_FORCE + row->component] =
+        p->solution.dual_eq[i];
   }
-  for (int i = 0; i < p->model->constraint_count; ++i) {
+  for (int i = 0; i < p->model->constraint.count; ++i) {
     if (p->constraint[i].rows == 6) {
-      double *moment = p->constraint_force + i * QD_CONSTRAINT_FORCE + 3;
+      double *moment = p->solution.constraint_force + i * QD_CONSTRAINT_FORCE + 3;
       vec3_copy(p->law[i].turning, moment);
       constraint_turn_moment(p->constraint + i, moment);
     }
   }
   memset(limit_force, 0, (size_t)p->model->nv * sizeof(double));
-  for (int i = 0; i < p->limit_count; ++i) {
-    limit_force[p->limit[i].dof] += p->limit[i].sign * p->dual[p->limit[i].row];
+  for (int i = 0; i < p->count.limits; ++i) {
+    limit_force[p->limit[i].dof] += p->limit[i].sign * p->solution.dual[p->limit[i].row];
   }
-  for (int i = 0; i < p->ball_limit_count; ++i) {
+  for (int i = 0; i < p->count.ball_limits; ++i) {
     const ball_limit *limit = p->ball_limit + i;
     double turned[3];
-    mat3_tmul_vec(turned, limit->inverse, p->dual + limit->row + 1);
+    mat3_tmul_vec(turned, limit->inverse, p->solution.dual + limit->row + 1);
     vec3_axpy(limit_force + limit->dof, 1.0, turned);
   }
-  for (int i = 0; i < p->turn_row_count; ++i) {
+  for (int i = 0; i < p->count.turn_rows; ++i) {
     const turn_row *row = p->turn_row + i;
     if (row->is_limit) {
-      vec3_axpy(limit_force + row->dof, p->dual[row->row], row->axis);
+      vec3_axpy(limit_force + row->dof, p->solution.dual[row->row], row->axis);
     }
   }
-  for (int i = 0; i < p->model->tendon_count; ++i) {
-    p->tendon_force[i] = 0.0;
+  for (int i = 0; i < p->model->tendon.count; ++i) {
+    p->solution.tendon_force[i] = 0.0;
   }
-  for (int i = 0; i < p->tendon_row_count; ++i) {
+  for (int i = 0; i < p->count.tendon_rows; ++i) {
     const tendon_row *row = p->tendon_row + i;
-    p->tendon_force[row->tendon] += row->sign * p->dual[row->row];
+    p->solution.tendon_force[row->tendon] += row->sign * p->solution.dual[row->row];
   }
-  for (int i = 0; i < p->equality_count; ++i) {
+  for (int i = 0; i < p->count.equalities; ++i) {
     const constraint_state *s = p->constraint + p->equality[i].constraint;
     for (int k = 0; k < 2; ++k) {
       if (s->tendon[k] >= 0) {
-        p->tendon_force[s->tendon[k]] += constraint_tendon_share(s, k) * p->dual_eq[i];
+        p->solution.tendon_force[s->tendon[k]] +=
+            constraint_tendon_share(s, k) * p->solution.dual_eq[i];
       }
     }
   }

@@ -193,24 +193,14 @@ enum {
   RECOVER_GIVES = RECOVER_ROUND | RECOVER_NOTHING | RECOVER_SOFTEN
 };
 
-typedef struct problem {
-  /* the step that it belongs to (workspace_begin) */
-  const qd_model *model;
-  const qd_step_options *options;
-  const qd_step_input *input;
-  const kinematics *kinematics;
-  const collision *collision;
-  const working_set *set;
-  int n, row_count, cone_count, limit_count, equality_count; /* over all islands */
-  int tendon_row_count, force_row_count, ball_limit_count;   /* likewise */
-  int turn_row_count;
-  islands islands;
-  int *variable_of_dof; /* (nv) -1: held */
-  int *dof_of_variable; /* (n) -1: padding before a block (tree_order.h) */
-  double *epsilon;      /* (nv) mass factor of each DOF's tree */
-  double *scratch;      /* (n) scratch */
-  double *gravity;      /* (nv) generalised force of gravity */
-  double *applied;      /* (nv) generalised force of tau and the wrenches */
+/* Sizes of the program, over all islands. */
+typedef struct problem_counts {
+  int rows, cones, limits, equalities;
+  int tendon_rows, force_rows, ball_limits, turn_rows, friction_rows;
+} problem_counts;
+
+/* Velocities and bias forces of the second-order step. */
+typedef struct problem_state {
   double *v;            /* (nv) velocity; with the following, for the second-order step */
   twist_field velocity; /* twists of the bodies under v */
   double *coasting;     /* (nv) v; in coasting trees (coasting.h) the velocity after h */
@@ -219,107 +209,160 @@ typedef struct problem {
   body_motion drift;    /* under v with constant rates: for connects and welds by MuJoCo's law */
   body_motion motion_in_time; /* under stirred and rate */
   double *inertial;           /* (nv) force required by these */
-  double *b;                  /* (n) */
+} problem_state;
+
+/* Forces and masses that do not depend on contacts. */
+typedef struct problem_loads {
+  double *epsilon;             /* (nv) mass factor of each DOF's tree */
+  double *gravity;             /* (nv) generalised force of gravity */
+  double *applied;             /* (nv) generalised force of tau and the wrenches */
+  int *tree_first, *tree_last; /* (tree.count) first and last column that the mass matrix couples */
+  int are_known;               /* 1: inertia, gravity, applied and epsilon belong to this step */
+  double *bounce_share;        /* (tree.count) factors of the coefficients of restitution */
+} problem_loads;
+
+/* Data of the cone program. */
+typedef struct problem_data {
+  double *b;          /* (n) */
   double *spring;     /* (n) springs and dampers on the diagonal of Q, for the second-order step */
   double *row_metric; /* (n) the same of springs and dampers that have rows (metric_share.h) */
-  double *g;          /* (row_count) */
-  double *compliance; /* (row_count) of compliant rows, else 0 */
-  double *lower, *upper;       /* (row_count) of intervals */
-  double *by_lower, *by_upper; /* (row_count) motion of forces with the limits, for derivatives */
-  double *four_w;              /* (row_count, 4) scratch of differentiate.c */
-  double *saved_rows;          /* (3, row_count) scratch of sides.c, like the next one */
-  double *saved_equalities;    /* (2, equality_count) */
-  friction_row *friction_row;  /* (row_count) rows of contacts */
-  int friction_row_count;
-  int *cone_kind, *cone_dim;    /* (cone_count) */
-  double *target_mu;            /* (cone_count) */
-  double *c;                    /* (equality_count) */
-  double *compliance_eq;        /* (equality_count) */
-  double *x, *slack, *dual;     /* solution */
-  double *dual_eq;              /* (equality_count) */
-  constraint_state *constraint; /* (constraint_count) */
-  equality_row *equality;       /* (equality_count) */
-  constraint_law *law;          /* (constraint_count) */
-  double *constraint_force;     /* (constraint_count, 6) */
-  double *basis;                /* (IMPLIED_ROWS + 3, n + 8) scratch of redundant_rows.c */
+  double *g;          /* (count.rows) */
+  double *compliance; /* (count.rows) of compliant rows, else 0 */
+  double *lower, *upper;       /* (count.rows) of intervals */
+  double *by_lower, *by_upper; /* (count.rows) motion of forces with the limits, for derivatives */
+  int *cone_kind, *cone_dim;   /* (count.cones) */
+  double *target_mu;           /* (count.cones) */
+  double *c;                   /* (count.equalities) */
+  double *compliance_eq;       /* (count.equalities) */
+  double rays[2 * QD_RAYS_MAX];
+} problem_data;
+
+/* Solution of the program. */
+typedef struct problem_solution {
+  double *x, *slack, *dual; /* solution */
+  double *dual_eq;          /* (count.equalities) */
+  double *constraint_force; /* (constraint.count, 6) */
+  double *tendon_force;     /* (tendon.count) */
+} problem_solution;
+
+/* Compliance and violation of each row of softened programs (recovery.c), and what held before. */
+typedef struct problem_softened {
+  double *compliance, *give, *held;          /* (count.rows) */
+  double *compliance_eq, *give_eq, *held_eq; /* (count.equalities) */
+} problem_softened;
+
+/* Memory for values that are used within one function, or file. */
+typedef struct problem_scratch {
+  double *variables;        /* (n) */
+  double *four_w;           /* (count.rows, 4) of differentiate.c */
+  double *saved_rows;       /* (3, count.rows) of sides.c, like the next one */
+  double *saved_equalities; /* (2, count.equalities) */
+  double *basis;            /* (IMPLIED_ROWS + 3, n + 8) of redundant_rows.c */
+  double *sign;             /* (tiles, 4) +1 moves B of a contact, -1 moves A, 0 both or none */
+  double *motion;           /* (tiles, MOTION_MAX, 4) relative motion at one contact */
+  tile_list list;           /* tiles of one contact or constraint */
+  int *tile_place;          /* (tiles) position of a tile in the list */
+} problem_scratch;
+
+/* The present attempt of the step. */
+typedef struct problem_attempt {
+  int coulomb; /* 1: contacts obey Coulomb's law */
+  int hurried; /* 1: more contacts may be added, so only methods that are usually fast are tried */
+  unsigned recovery; /* RECOVER_... of the present attempt */
+  int proven;        /* a DOF of an island that is infeasible, also with more rows; -1: none */
+  int failed_island; /* the island that ended the last solve; -1: none */
+} problem_attempt;
+
+/* Numbers of contacts that the step tells. */
+typedef struct problem_report {
+  int relaxed;         /* relaxed contacts (RECOVER_RELAX, or no motion within the linearisation
+                          opens them) */
+  int bounces, capped; /* contacts that bounce; contacts, limits and constraints that
+                          are capped */
+  int deep;            /* deep penetrations that the step undoes at once */
+  int timed;           /* rows, or contacts, whose offset depends on v */
+} problem_report;
+
+typedef struct problem {
+  /* the step that it belongs to (workspace_begin) */
+  const qd_model *model;
+  const qd_step_options *options;
+  const qd_step_input *input;
+  const kinematics *kinematics;
+  const collision *collision;
+  const working_set *set;
+  int n; /* over all islands */
+  islands islands;
+  int *variable_of_dof;         /* (nv) -1: held */
+  int *dof_of_variable;         /* (n) -1: padding before a block (tree_order.h) */
+  friction_row *friction_row;   /* (count.rows) rows of contacts */
+  constraint_state *constraint; /* (constraint.count) */
+  equality_row *equality;       /* (count.equalities) */
+  constraint_law *law;          /* (constraint.count) */
   contact_block *block;         /* (contacts) */
   limit_row *limit;             /* (2 nv) */
-  ball_limit *ball_limit;       /* (joint_count) */
-  turn_row *turn_row;           /* (TURN_ROWS_MAX joint_count) */
+  ball_limit *ball_limit;       /* (joint.count) */
+  turn_row *turn_row;           /* (TURN_ROWS_MAX joint.count) */
   tendons tendons;
-  tendon_row *tendon_row;       /* (TENDON_ROWS_MAX tendon_count + nu) */
-  double *tendon_force;         /* (tendon_count) */
+  tendon_row *tendon_row;       /* (TENDON_ROWS_MAX tendon.count + nu) */
   force_row *force_row;         /* (bounded_forces) */
   const unsigned char *bounded; /* (nu) 1: limits in the program (working_set.h) */
   int *row_of_actuator;         /* (nu) into force_row, or tendon_row; -1: no row */
   column_table columns;
   pressure_contact soft;
-  double *sign;    /* (tiles, 4) scratch: +1 moves B of a contact, -1 moves A, 0 both or none */
-  double *motion;  /* (tiles, MOTION_MAX, 4) scratch: relative motion at one contact */
-  tile_list list;  /* scratch: tiles of one contact or constraint */
-  int *tile_place; /* (tiles) scratch: position of a tile in the list */
-  int *tree_first, *tree_last; /* (tree_count) first and last column that the mass matrix couples */
-  double rays[2 * QD_RAYS_MAX];
-  int loads_are_known; /* 1: inertia, gravity, applied and epsilon belong to this step */
-  /* for softened programs (recovery.c): compliance of each row, its violation, and scratch */
-  double *recovery_compliance, *recovery_give, *recovery_held;          /* (row_count) */
-  double *recovery_compliance_eq, *recovery_give_eq, *recovery_held_eq; /* (equality_count) */
-  int coulomb; /* 1: contacts obey Coulomb's law */
-  int hurried; /* 1: more contacts may be added, so only methods that are usually fast are tried */
-  unsigned recovery;    /* RECOVER_... of the present attempt */
-  int proven;           /* a DOF of an island that is infeasible, also with more rows; -1: none */
-  int relaxed_count;    /* number of relaxed contacts (RECOVER_RELAX, or no motion within the
-                           linearisation opens them) */
-  double *bounce_share; /* (tree_count) factors of the coefficients of restitution */
-  int failed_island;    /* the island that ended the last solve; -1: none */
-  effort effort;        /* of the step so far, over all attempts, rounds and islands */
-  int bounce_count, capped_count; /* number of contacts that bounce; of contacts, limits and
-                                     constraints that are capped */
-  int deep_count;                 /* deep penetrations that the step undoes at once */
-  int timed_count;                /* rows, or contacts, whose offset depends on v */
+  effort effort; /* of the step so far, over all attempts, rounds and islands */
+  problem_counts count;
+  problem_state state;
+  problem_loads loads;
+  problem_data program;
+  problem_solution solution;
+  problem_softened softened;
+  problem_scratch scratch;
+  problem_attempt attempt;
+  problem_report report;
 } problem;
 
 /* 1 if the program contains the mass of a DOF. */
 static inline int dof_has_mass(const qd_model *model, const qd_step_options *o, int dof) {
-  return o->dynamic || !model->dof_is_driven[dof];
+  return o->dynamic || !model->dof.is_driven[dof];
 }
 
 /* 1 if a DOF is one of the three rotations of a ball or free joint. */
 static inline int dof_turns(const qd_model *model, int dof) {
-  const int joint = model->dof_joint[dof], type = model->joint_type[joint];
-  return type == QD_BALL || (type == QD_FREE && dof - model->joint_v[joint] >= 3);
+  const int joint = model->dof.joint[dof], type = model->joint.type[joint];
+  return type == QD_BALL || (type == QD_FREE && dof - model->joint.v[joint] >= 3);
 }
 
 /* A command; MuJoCo's law clamps it to its range. */
 static inline double actuator_command(const qd_model *model, const qd_step_options *o,
                                       const qd_step_input *input, int actuator) {
-  const double *range = model->actuator_range + 2 * actuator, u = input->u[actuator];
+  const double *range = model->actuator.range + 2 * actuator, u = input->u[actuator];
   return !contacts_yield_in_time(o) ? u : u < range[0] ? range[0] : u > range[1] ? range[1] : u;
 }
 
 /* rate.d of a tendon */
 static inline double tendon_displacement(const problem *p, int tendon, const double *delta) {
   double sum = 0.0;
-  for (int d = p->model->tendon_dof_start[tendon]; d < p->model->tendon_dof_start[tendon + 1];
+  for (int d = p->model->tendon.dof_start[tendon]; d < p->model->tendon.dof_start[tendon + 1];
        ++d) {
-    sum += p->tendons.rate[d] * delta[p->model->tendon_dof[d]];
+    sum += p->tendons.rate[d] * delta[p->model->tendon.dof[d]];
   }
   return sum;
 }
 
 /* Speed of an actuator's coordinate under v. */
 static inline double actuator_speed(const problem *p, int actuator) {
-  const int tendon = p->model->actuator_tendon[actuator];
-  return tendon >= 0 ? tendon_displacement(p, tendon, p->v)
-                     : p->v[p->model->actuator_dof[actuator]];
+  const int tendon = p->model->actuator.tendon[actuator];
+  return tendon >= 0 ? tendon_displacement(p, tendon, p->state.v)
+                     : p->state.v[p->model->actuator.dof[actuator]];
 }
 
 static inline actuator_point actuator_point_at(const problem *p, int actuator) {
-  const int tendon = p->model->actuator_tendon[actuator],
+  const int tendon = p->model->actuator.tendon[actuator],
             early = springs_act_early(p->model, p->options);
   return (actuator_point){
       .l = tendon >= 0 ? p->tendons.length[tendon]
-                       : p->input->q[p->model->dof_q[p->model->actuator_dof[actuator]]],
+                       : p->input->q[p->model->dof.q[p->model->actuator.dof[actuator]]],
       .u = actuator_command(p->model, p->options, p->input, actuator),
       .rate = early ? 0.0 : damping_rate(p->options),
       .speed = early ? actuator_speed(p, actuator) : 0.0,
@@ -404,8 +447,8 @@ void problem_actuator_forces(const problem *p, const double *delta, double *forc
 
 /* An island's part of the solution. */
 static inline conic_answer answer_of(const problem *p, const island *one) {
-  return (conic_answer){p->x + one->variable, p->slack + one->row, p->dual + one->row,
-                        p->dual_eq + one->equality};
+  return (conic_answer){p->solution.x + one->variable, p->solution.slack + one->row,
+                        p->solution.dual + one->row, p->solution.dual_eq + one->equality};
 }
 
 /* Physical forces of a solution: contact forces into the contacts, generalised limit forces (nv).

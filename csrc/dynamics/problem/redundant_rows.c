@@ -67,7 +67,7 @@ LANES_INLINE double open_rest(const problem *p, const island *one, int i, double
   for (int k = C->start[i]; k < C->start[i + 1]; ++k) {
     LANES_AT(rest + 4 * C->tiles[k]) = LANES_FROM(C->values + 4 * (size_t)k);
   }
-  rest[width - LANE_COUNT] = p->c[one->equality + i];
+  rest[width - LANE_COUNT] = p->program.c[one->equality + i];
   return sqrt(dot(rest, rest, width));
 }
 
@@ -131,7 +131,7 @@ static double tolerance_of(const problem *p, const equality_row *row) {
   const constraint_state *s = p->constraint + row->constraint;
   const int is_turn = row->component >= PART;
   const int is_hinge = s->rows == 1 && s->tendon[0] < 0 &&
-                       p->model->joint_type[p->model->dof_joint[s->dof[0]]] == QD_HINGE;
+                       p->model->joint.type[p->model->dof.joint[s->dof[0]]] == QD_HINGE;
   return FILE_ROUNDING * (is_turn || is_hinge ? 1.0 : p->model->smallest_size);
 }
 
@@ -166,7 +166,7 @@ static int find_shares(const tile_rows *C, int i, int k, int l, double share[2])
  * coefficients a and an implied row's error d, grow by a d / (1 + a.a). So a loop does not correct
  * in its plane an error out of the plane, if the world's axes are oblique to it. */
 static void share_misses(problem *p, const island *one, int first, int count, const int *implied) {
-  double *c = p->c + one->equality, sum = 0.0, squares = 1.0;
+  double *c = p->program.c + one->equality, sum = 0.0, squares = 1.0;
   int stays[2], stay_count = 0;
   for (int i = first; i < first + count; ++i) {
     if (!implied[i] && stay_count < 2) {
@@ -209,14 +209,14 @@ static void leave_out(problem *p, island *one, const int *implied) {
     memmove(C->tiles + tile, C->tiles + from, (size_t)count * sizeof(int));
     memmove(C->values + 4 * (size_t)tile, C->values + 4 * (size_t)from,
             4 * (size_t)count * sizeof(double));
-    p->c[one->equality + kept] = p->c[one->equality + i];
+    p->program.c[one->equality + kept] = p->program.c[one->equality + i];
     p->equality[one->equality + kept] = p->equality[one->equality + i];
     C->start[kept++] = tile;
     tile += count;
   }
   C->start[kept] = tile;
   C->count = kept;
-  p->equality_count -= one->equality_count - kept;
+  p->count.equalities -= one->equality_count - kept;
   one->equality_count = kept;
 }
 
@@ -232,7 +232,7 @@ static int any_gives_way(const problem *p, const island *one) {
 
 void redundant_rows_leave(problem *p, island *one) {
   const int width = (one->variable_count + 3) / 4 * 4 + LANE_COUNT;
-  row_basis basis = {0, width, p->basis + (size_t)PART * (size_t)width, p->basis};
+  row_basis basis = {0, width, p->scratch.basis + (size_t)PART * (size_t)width, p->scratch.basis};
   int implied[IMPLIED_ROWS];
   int any = 0;
   if (one->equality_count < 2 || one->equality_count > IMPLIED_ROWS || any_gives_way(p, one)) {

@@ -7,12 +7,12 @@
 /* Lists the tiles of a tendon's free DOFs. Returns 0 if none changes its length. */
 static int list_tendon_tiles(problem *p, const island *one, int tendon) {
   double largest = 0.0;
-  p->list.count = 0;
-  for (int d = p->model->tendon_dof_start[tendon]; d < p->model->tendon_dof_start[tendon + 1];
+  p->scratch.list.count = 0;
+  for (int d = p->model->tendon.dof_start[tendon]; d < p->model->tendon.dof_start[tendon + 1];
        ++d) {
-    const int dof = p->model->tendon_dof[d];
-    if (p->model->tendon_dof_counts[d] && p->variable_of_dof[dof] >= 0) {
-      tile_list_add(&p->list, column_of(p, one, dof));
+    const int dof = p->model->tendon.dof[d];
+    if (p->model->tendon.dof_counts[d] && p->variable_of_dof[dof] >= 0) {
+      tile_list_add(&p->scratch.list, column_of(p, one, dof));
       largest = fmax(largest, fabs(p->tendons.rate[d]));
     }
   }
@@ -29,35 +29,35 @@ typedef struct row_law {
 /* Appends a row of this kind over the listed tiles, and its cone. */
 static tendon_row *add_row(problem *p, island *one, const tendon_row *kind, const row_law *law) {
   const int tendon = kind->tendon, is_interval = kind->kind >= TENDON_REST;
-  double *row = tile_rows_append(&one->G, &p->list);
-  for (int k = 0; k < p->list.count; ++k) {
-    p->tile_place[p->list.tiles[k]] = k;
+  double *row = tile_rows_append(&one->G, &p->scratch.list);
+  for (int k = 0; k < p->scratch.list.count; ++k) {
+    p->scratch.tile_place[p->scratch.list.tiles[k]] = k;
   }
-  for (int d = p->model->tendon_dof_start[tendon]; d < p->model->tendon_dof_start[tendon + 1];
+  for (int d = p->model->tendon.dof_start[tendon]; d < p->model->tendon.dof_start[tendon + 1];
        ++d) {
-    const int dof = p->model->tendon_dof[d];
-    if (p->model->tendon_dof_counts[d] && p->variable_of_dof[dof] >= 0) {
+    const int dof = p->model->tendon.dof[d];
+    if (p->model->tendon.dof_counts[d] && p->variable_of_dof[dof] >= 0) {
       const int column = column_of(p, one, dof);
-      row[4 * p->tile_place[column / 4] + column % 4] = kind->sign * p->tendons.rate[d];
+      row[4 * p->scratch.tile_place[column / 4] + column % 4] = kind->sign * p->tendons.rate[d];
     }
   }
-  tendon_row *added = p->tendon_row + p->tendon_row_count++;
+  tendon_row *added = p->tendon_row + p->count.tendon_rows++;
   *added = *kind;
-  added->row = p->row_count;
-  p->g[p->row_count] = law->gap;
+  added->row = p->count.rows;
+  p->program.g[p->count.rows] = law->gap;
   if (kind->kind == TENDON_LIMIT) {
-    p->g[p->row_count] = gap_to_undo(p, law->gap, &added->capped);
+    p->program.g[p->count.rows] = gap_to_undo(p, law->gap, &added->capped);
   }
   if (is_interval) {
-    p->lower[p->row_count] = law->lower;
-    p->upper[p->row_count] = law->upper;
+    p->program.lower[p->count.rows] = law->lower;
+    p->program.upper[p->count.rows] = law->upper;
     ++one->intervals;
   }
   if (law->stiffness > 0.0) {
-    p->compliance[p->row_count] = 1.0 / law->stiffness;
+    p->program.compliance[p->count.rows] = 1.0 / law->stiffness;
     ++one->compliant;
   }
-  ++p->row_count;
+  ++p->count.rows;
   ++one->row_count;
   ++one->tendon_row_count;
   add_cone(p, one, is_interval ? QD_INTERVAL : QD_ORTHANT, 1, barrier_target(p->options, 1));
@@ -67,24 +67,24 @@ static tendon_row *add_row(problem *p, island *one, const tendon_row *kind, cons
 /* MuJoCo's law of a limit, or of dry friction. */
 static mujoco_reference law_of(const qd_model *model, const tendon_row *row, double weight) {
   return row->kind == TENDON_LIMIT
-             ? mujoco_reference_of(model->tendon_limit_solver + 9 * row->tendon, weight)
-             : mujoco_friction_of(model->tendon_friction_solver + 8 * row->tendon, weight);
+             ? mujoco_reference_of(model->tendon.limit_solver + 9 * row->tendon, weight)
+             : mujoco_friction_of(model->tendon.friction_solver + 8 * row->tendon, weight);
 }
 
 static void yield_at(problem *p, island *one, tendon_row *row) {
-  mujoco_reference of = law_of(p->model, row, p->model->tendon_invweight[row->tendon]);
+  mujoco_reference of = law_of(p->model, row, p->model->tendon.invweight[row->tendon]);
   row->shares = metric_share_weigh(&of, p, one, &one->G, one->G.count - 1);
   row->weight = of.weight;
   row->capped = 0;
   yield_row(p, one, row->row, &of, row->beyond,
-            row->sign * tendon_displacement(p, row->tendon, p->v));
+            row->sign * tendon_displacement(p, row->tendon, p->state.v));
 }
 
 void problem_tendon_change(double change[3], const problem *p, const tendon_row *row) {
   if (row->weight > 0.0) {
     const mujoco_reference of = law_of(p->model, row, row->weight);
-    const double speed = row->sign * tendon_displacement(p, row->tendon, p->v);
-    mujoco_row_change(change, &of, row->beyond, p->options->h, speed, p->dual[row->row]);
+    const double speed = row->sign * tendon_displacement(p, row->tendon, p->state.v);
+    mujoco_row_change(change, &of, row->beyond, p->options->h, speed, p->solution.dual[row->row]);
     change[0] = row->kind == TENDON_LIMIT ? row->sign * change[0] : 0.0;
     change[1] *= row->sign;
     return;
@@ -108,7 +108,7 @@ static void add_bound(problem *p, island *one, int tendon, tendon_row_kind kind,
 }
 
 static void add_spring(problem *p, island *one, int tendon) {
-  const double *rest = p->model->tendon_rest + 2 * tendon;
+  const double *rest = p->model->tendon.rest + 2 * tendon;
   if (!(p->model->parameters.tendon_stiffness[tendon] > 0.0)) {
     return;
   }
@@ -122,7 +122,7 @@ static void add_spring(problem *p, island *one, int tendon) {
 
 /* A limit by MuJoCo's law, if the tendon is beyond its margin. */
 static void add_yielding_limit(problem *p, island *one, int tendon, double sign, double bound) {
-  const double margin = p->model->tendon_limit_solver[9 * tendon + 8];
+  const double margin = p->model->tendon.limit_solver[9 * tendon + 8];
   const double beyond = sign * (p->tendons.length[tendon] - bound) - margin;
   const tendon_row row = {.tendon = tendon, .kind = TENDON_LIMIT, .sign = sign, .beyond = beyond};
   const row_law law = {0.0, 0.0, -INFINITY, INFINITY};
@@ -132,7 +132,7 @@ static void add_yielding_limit(problem *p, island *one, int tendon, double sign,
 }
 
 static void add_limits(problem *p, island *one, int tendon) {
-  const double *range = p->model->tendon_range + 2 * tendon;
+  const double *range = p->model->tendon.range + 2 * tendon;
   for (int side = 0; side < 2; ++side) {
     const double sign = side == 0 ? 1.0 : -1.0;
     if (isfinite(range[side]) && contacts_yield_in_time(p->options)) {
@@ -145,7 +145,7 @@ static void add_limits(problem *p, island *one, int tendon) {
 
 static void add_friction(problem *p, island *one, int tendon) {
   const tendon_row row = {.tendon = tendon, .kind = TENDON_FRICTION, .sign = 1.0};
-  const double most = p->model->tendon_friction[tendon];
+  const double most = p->model->tendon.friction[tendon];
   const row_law law = {0.0, 0.0, -most, most};
   if (most > 0.0) {
     tendon_row *added = add_row(p, one, &row, &law);
@@ -158,7 +158,7 @@ static void add_friction(problem *p, island *one, int tendon) {
 /* rate.d + h F / damping = 0 */
 static void add_damper(problem *p, island *one, int tendon) {
   const tendon_row row = {.tendon = tendon, .kind = TENDON_DAMPER, .sign = 1.0};
-  const double per_way = damping_rate(p->options) * p->model->tendon_damping[tendon];
+  const double per_way = damping_rate(p->options) * p->model->tendon.damping[tendon];
   const row_law law = {0.0, per_way, -INFINITY, INFINITY};
   if (per_way > 0.0) {
     add_row(p, one, &row, &law);
@@ -166,11 +166,11 @@ static void add_damper(problem *p, island *one, int tendon) {
 }
 
 static double early_force(const problem *p, int tendon) {
-  const double *rest = p->model->tendon_rest + 2 * tendon, length = p->tendons.length[tendon];
+  const double *rest = p->model->tendon.rest + 2 * tendon, length = p->tendons.length[tendon];
   const double off = length < rest[0] ? length - rest[0] : fmax(0.0, length - rest[1]);
-  const double speed = tendon_displacement(p, tendon, p->v);
+  const double speed = tendon_displacement(p, tendon, p->state.v);
   return -p->model->parameters.tendon_stiffness[tendon] * off -
-         p->model->tendon_damping[tendon] * speed;
+         p->model->tendon.damping[tendon] * speed;
 }
 
 /* Springs and dampers with the force of the beginning of the step. */
@@ -179,7 +179,7 @@ static void add_early(problem *p, island *one, int tendon) {
   const double force = early_force(p, tendon);
   const row_law law = {0.0, 0.0, force, force};
   if (p->model->parameters.tendon_stiffness[tendon] > 0.0 ||
-      p->model->tendon_damping[tendon] > 0.0) {
+      p->model->tendon.damping[tendon] > 0.0) {
     add_row(p, one, &row, &law);
   }
 }
@@ -205,13 +205,13 @@ static void add_actuators(problem *p, island *one, int tendon) {
                             .kind = gives ? TENDON_ACTUATOR : TENDON_FORCE,
                             .sign = 1.0,
                             .actuator = i};
-    p->row_of_actuator[i] = p->tendon_row_count;
+    p->row_of_actuator[i] = p->count.tendon_rows;
     add_row(p, one, &row, &law);
   }
 }
 
 void tendon_rows_assemble(problem *p, island *one) {
-  one->tendon_row = p->tendon_row_count;
+  one->tendon_row = p->count.tendon_rows;
   for (int i = one->tendon; i < one->tendon + one->tendon_count; ++i) {
     const int tendon = p->islands.tendon_order[i];
     if (!list_tendon_tiles(p, one, tendon)) {

@@ -8,27 +8,27 @@
 #include "dynamics/problem/yield.h"
 
 static mujoco_reference law_of(const qd_model *model, const turn_row *row, double weight) {
-  return row->is_limit ? mujoco_reference_of(model->joint_limit_solver + 9 * row->joint, weight)
-                       : mujoco_friction_of(model->joint_friction_solver + 8 * row->joint, weight);
+  return row->is_limit ? mujoco_reference_of(model->joint.limit_solver + 9 * row->joint, weight)
+                       : mujoco_friction_of(model->joint.friction_solver + 8 * row->joint, weight);
 }
 
 static void add_row(problem *p, island *one, turn_row row) {
-  mujoco_reference of = law_of(p->model, &row, p->model->dof_invweight[row.dof]);
+  mujoco_reference of = law_of(p->model, &row, p->model->dof.invweight[row.dof]);
   turn_tiles_find(p, one, row.dof);
   turn_entries_append(p, one, row.dof, row.axis);
   row.shares = metric_share_weigh(&of, p, one, &one->G, one->G.count - 1);
   row.weight = of.weight;
-  row.row = p->row_count++;
-  yield_row(p, one, row.row, &of, row.beyond, vec3_dot(row.axis, p->v + row.dof));
-  p->turn_row[p->turn_row_count++] = row;
+  row.row = p->count.rows++;
+  yield_row(p, one, row.row, &of, row.beyond, vec3_dot(row.axis, p->state.v + row.dof));
+  p->turn_row[p->count.turn_rows++] = row;
   ++one->turn_row_count;
 }
 
 static void add_friction(problem *p, island *one, int joint, int dof) {
   const double most = p->model->parameters.joint_friction[joint];
-  const int first = dof - p->model->joint_v[joint];
+  const int first = dof - p->model->joint.v[joint];
   double R[9];
-  quat_to_mat3(R, p->input->q + p->model->joint_q[joint] + first);
+  quat_to_mat3(R, p->input->q + p->model->joint.q[joint] + first);
   for (int i = 0; i < 3; ++i) {
     turn_row row = {.joint = joint, .dof = dof};
     mat3_column(row.axis, R, i);
@@ -40,8 +40,8 @@ static void add_friction(problem *p, island *one, int joint, int dof) {
         row.slope[3 * k + j] = turned[k];
       }
     }
-    p->lower[p->row_count] = -most;
-    p->upper[p->row_count] = most;
+    p->program.lower[p->count.rows] = -most;
+    p->program.upper[p->count.rows] = most;
     ++one->intervals;
     add_row(p, one, row);
   }
@@ -51,10 +51,10 @@ static void add_friction(problem *p, island *one, int joint, int dof) {
 static void add_limit(problem *p, island *one, int joint, int dof) {
   turn_row row = {.joint = joint, .dof = dof, .is_limit = 1};
   double turn[3], inverse[9];
-  quat_log(turn, p->input->q + p->model->joint_q[joint]);
+  quat_log(turn, p->input->q + p->model->joint.q[joint]);
   const double angle = vec3_norm(turn);
   row.beyond =
-      joint_ball_range(p->model, joint) - angle - p->model->joint_limit_solver[9 * joint + 8];
+      joint_ball_range(p->model, joint) - angle - p->model->joint.limit_solver[9 * joint + 8];
   if (!(row.beyond < 0.0) || angle < NEGLIGIBLE) {
     return;
   }
@@ -79,12 +79,12 @@ static int begins_turn(const problem *p, const island *one, int i) {
   }
   const int before = i > 0 ? p->dof_of_variable[one->variable + i - 1] : -1;
   return before < 0 || !dof_turns(p->model, before) ||
-         p->model->dof_joint[before] != p->model->dof_joint[dof];
+         p->model->dof.joint[before] != p->model->dof.joint[dof];
 }
 
 void turn_rows_assemble(problem *p, island *one) {
   const qd_model *model = p->model;
-  one->turn_row = p->turn_row_count;
+  one->turn_row = p->count.turn_rows;
   one->turn_row_count = 0;
   for (int limits = 0; limits < 2 && contacts_yield_in_time(p->options); ++limits) {
     const int counted = one->turn_row_count;
@@ -92,8 +92,8 @@ void turn_rows_assemble(problem *p, island *one) {
       if (!begins_turn(p, one, i)) {
         continue;
       }
-      const int joint = model->dof_joint[p->dof_of_variable[one->variable + i]];
-      const int dof = model->joint_v[joint] + (model->joint_type[joint] == QD_FREE ? 3 : 0);
+      const int joint = model->dof.joint[p->dof_of_variable[one->variable + i]];
+      const int dof = model->joint.v[joint] + (model->joint.type[joint] == QD_FREE ? 3 : 0);
       if (!limits && model->parameters.joint_friction[joint] > 0.0) {
         add_friction(p, one, joint, dof);
       } else if (limits && p->options->joint_limits && joint_ball_range(model, joint) > 0.0) {
@@ -110,12 +110,12 @@ void turn_rows_assemble(problem *p, island *one) {
 void problem_turn_change(turn_change *change, const problem *p, const turn_row *row,
                          const double *delta) {
   const mujoco_reference of = law_of(p->model, row, row->weight);
-  const double force = p->dual[row->row];
+  const double force = p->solution.dual[row->row];
   double by[3], moved[3];
-  mujoco_row_change(by, &of, row->beyond, p->options->h, vec3_dot(row->axis, p->v + row->dof),
+  mujoco_row_change(by, &of, row->beyond, p->options->h, vec3_dot(row->axis, p->state.v + row->dof),
                     force);
   vec3_copy(moved, delta + row->dof);
-  vec3_axpy(moved, by[1], p->v + row->dof);
+  vec3_axpy(moved, by[1], p->state.v + row->dof);
   for (int j = 0; j < 3; ++j) {
     double column[3];
     mat3_column(column, row->slope, j);

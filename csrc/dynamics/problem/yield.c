@@ -8,8 +8,8 @@
  * inverse weights, and their slopes by the friction coefficient. */
 static void shares(double of[3], double slope[3], const qd_model *model,
                    const qd_contact *contact) {
-  const int pair = contact->pair, edges = model->pair_edges[pair];
-  const double mu = fmax(contact->friction[0], LEAST_FRICTION), ratio = model->pair_impratio[pair];
+  const int pair = contact->pair, edges = model->pair.edges[pair];
+  const double mu = fmax(contact->friction[0], LEAST_FRICTION), ratio = model->pair.impratio[pair];
   const double moves = contact->friction[0] > LEAST_FRICTION ? 1.0 : 0.0;
   of[0] = 1.0;
   slope[0] = 0.0;
@@ -58,14 +58,14 @@ static void compute_halves(yield_part half[2], double r, double x, double e, dou
 /* The second-order step: a normal row, or an edge, and the tangents. */
 static void compute_in_time(contact_yield *out, contact_yield_change *change, const qd_model *model,
                             const qd_contact *contact, double weight_share, double h) {
-  const int pair = contact->pair, by_edges = model->pair_edges[pair] > 0 && contact->dim > 1;
-  const double *reference = model->pair_reference + 4 * pair;
-  const double r = contact->dist - model->pair_margin[pair];
+  const int pair = contact->pair, by_edges = model->pair.edges[pair] > 0 && contact->dim > 1;
+  const double *reference = model->pair.reference + 4 * pair;
+  const double r = contact->dist - model->pair.margin[pair];
   mujoco_reference of = {.K = reference[0],
                          .B = reference[1],
                          .kind = (int)reference[3],
-                         .weight = weight_share * model->pair_weight[pair],
-                         .solimp = model->pair_impedance + 5 * pair};
+                         .weight = weight_share * model->pair.weight[pair],
+                         .solimp = model->pair.impedance + 5 * pair};
   mujoco_row n, t, n_by_r, t_by_r, n_by_h, t_by_h;
   double share[3], by_mu[3];
   shares(share, by_mu, model, contact);
@@ -100,12 +100,12 @@ static void compute_in_time(contact_yield *out, contact_yield_change *change, co
 static void compute_at_rest(contact_yield *out, contact_yield_change *change, const qd_model *model,
                             const qd_contact *contact, double h) {
   const int pair = contact->pair;
-  const double *reference = model->pair_reference + 4 * pair;
+  const double *reference = model->pair.reference + 4 * pair;
   const double K = reference[0], B = reference[1], across = h / reference[2], e = h / B;
-  const double r = contact->dist - model->pair_margin[pair];
+  const double r = contact->dist - model->pair.margin[pair];
   double by_r, unit_by_r, share[3], by_mu[3];
-  const double d = mujoco_impedance(&by_r, model->pair_impedance + 5 * pair, r);
-  const double unit = mujoco_regularisation(&unit_by_r, d, by_r, model->pair_weight[pair]);
+  const double d = mujoco_impedance(&by_r, model->pair.impedance + 5 * pair, r);
+  const double unit = mujoco_regularisation(&unit_by_r, d, by_r, model->pair.weight[pair]);
   shares(share, by_mu, model, contact);
   const double rate = B + h * K * d, along = h / rate, undone = along * K * d;
   const double still = r > 0.0 ? 1.0 : undone; /* multiplies r */

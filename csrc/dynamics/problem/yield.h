@@ -54,7 +54,7 @@ typedef struct contact_yield_change {
  * of its own. */
 static inline int contact_yields(const qd_model *model, const qd_step_options *o, int pair) {
   return o->contacts == QD_CONTACTS_MUJOCO && !(model->parameters.pair_compliance[pair] > 0.0) &&
-         model->pair_soft[pair] < 0;
+         model->pair.soft[pair] < 0;
 }
 
 /* change: derivatives, NULL: not wanted. weight_share: factor of the inverse weight, for the
@@ -77,13 +77,13 @@ static inline int springs_act_early(const qd_model *model, const qd_step_options
 /* 1 if rows of the pair follow MuJoCo's integrator "discrete". */
 static inline int contact_yield_is_implicit(const qd_model *model, const qd_step_options *o,
                                             int pair) {
-  return o->dynamic && ((int)model->pair_reference[4 * pair + 3] & QD_REFERENCE_IMPLICIT) != 0;
+  return o->dynamic && ((int)model->pair.reference[4 * pair + 3] & QD_REFERENCE_IMPLICIT) != 0;
 }
 
 /* 1 if its rows are those of a pyramid: planar cones, or in the second-order step its edges. */
 static inline int contact_yields_by_edges(const qd_model *model, const qd_step_options *o,
                                           const qd_contact *contact) {
-  return contact_yields(model, o, contact->pair) && model->pair_edges[contact->pair] > 0 &&
+  return contact_yields(model, o, contact->pair) && model->pair.edges[contact->pair] > 0 &&
          contact->dim > 1;
 }
 

@@ -16,12 +16,12 @@
 #define WORK_PER_PAIR 1
 
 void broad_phase_lay_out(broad_phase *b, const qd_model *model, arena *a) {
-  const size_t count = (size_t)model->pair_table.swept_count;
+  const size_t count = (size_t)model->pair.table.swept_count;
   b->every = 1;
-  b->maybe = arena_take(a, (size_t)model->pair_table.bitmap_words * sizeof(uint64_t));
-  ARENA_DOUBLES(a, 4 * (size_t)model->geom_count, &b->sphere, &b->mirrored);
-  b->moved = arena_doubles(a, 8 * (size_t)model->geom_count);
-  if (!model->pair_table.in_use) {
+  b->maybe = arena_take(a, (size_t)model->pair.table.bitmap_words * sizeof(uint64_t));
+  ARENA_DOUBLES(a, 4 * (size_t)model->geom.count, &b->sphere, &b->mirrored);
+  b->moved = arena_doubles(a, 8 * (size_t)model->geom.count);
+  if (!model->pair.table.in_use) {
     return;
   }
   b->box = arena_take(a, count * sizeof(world_box));
@@ -123,10 +123,10 @@ static void mark(broad_phase *b, const pair_table *table, int g, int h) {
 
 /* Marks the pairs of boxes that overlap. Returns 0 if testing every pair is cheaper. */
 static int sweep(broad_phase *b, const qd_model *model) {
-  const pair_table *table = &model->pair_table;
+  const pair_table *table = &model->pair.table;
   const int count = table->swept_count, axis = sweep_axis(b->box, count);
   uint32_t *key = b->key, *order = key + count;
-  int64_t work = (int64_t)WORK_PER_PAIR * model->pair_count;
+  int64_t work = (int64_t)WORK_PER_PAIR * model->pair.count;
   if (axis < 0) {
     return 0;
   }
@@ -162,10 +162,10 @@ static int sweep(broad_phase *b, const qd_model *model) {
 /* Bounding spheres, enlarged by the travel of their bodies (NULL: none). */
 static void place_spheres(double *sphere, double *mirrored, const qd_model *model,
                           const placed_shape *shape, const double *travel) {
-  for (int g = 0; g < model->geom_count; ++g) {
+  for (int g = 0; g < model->geom.count; ++g) {
     const double *pos = shape[g].pos;
-    const double far = travel != NULL ? travel[model->geom_body[g]] : 0.0;
-    const lanes own = {pos[0], pos[1], pos[2], model->geom_radius[g] + far};
+    const double far = travel != NULL ? travel[model->geom.body[g]] : 0.0;
+    const lanes own = {pos[0], pos[1], pos[2], model->geom.radius[g] + far};
     const lanes signs = {-1.0, -1.0, -1.0, 1.0};
     LANES_AT(sphere + 4 * g) = own;
     LANES_AT(mirrored + 4 * g) = signs * own;
@@ -202,11 +202,11 @@ LANES_INLINE uint64_t near_bits(const broad_phase *b, const int *pair_geom, cons
  * margins. */
 QD_MULTIVERSION
 static void mark_near(broad_phase *b, const qd_model *model, const double *own, double margin) {
-  const int count = model->pair_count;
+  const int count = model->pair.count;
   const lanes common = {margin, margin, margin, margin};
   for (int first = 0; first < count; first += 4) {
     const int left = count - first;
-    const int *pair_geom = model->pair_geom + 2 * first;
+    const int *pair_geom = model->pair.geom + 2 * first;
     int last[8] = {0};
     lanes range = common;
     uint64_t bits;
@@ -264,23 +264,23 @@ LANES_INLINE uint64_t met_bits(const lanes *from, const lanes *to) {
 QD_MULTIVERSION
 void broad_phase_keep_met(broad_phase *b, const qd_model *model, const placed_shape *shape,
                           const placed_shape *next) {
-  double *moved = b->moved, *back = moved + 4 * (ptrdiff_t)model->geom_count;
+  double *moved = b->moved, *back = moved + 4 * (ptrdiff_t)model->geom.count;
   place_spheres(b->sphere, b->mirrored, model, shape, NULL);
   place_spheres(moved, back, model, next, NULL);
-  for (int first = 0; first + 4 <= model->pair_count; first += 4) {
+  for (int first = 0; first + 4 <= model->pair.count; first += 4) {
     lanes from[4], to[4];
     const uint64_t four = (uint64_t)15 << (first % 64);
     if ((b->maybe[first / 64] & four) == 0) {
       continue;
     }
-    find_between(b->sphere, b->mirrored, model->pair_geom + 2 * first, from);
-    find_between(moved, back, model->pair_geom + 2 * first, to);
+    find_between(b->sphere, b->mirrored, model->pair.geom + 2 * first, from);
+    find_between(moved, back, model->pair.geom + 2 * first, to);
     b->maybe[first / 64] &= ~four | met_bits(from, to) << (first % 64);
   }
 }
 
 static void find(broad_phase *b, const qd_model *model) {
-  const pair_table *table = &model->pair_table;
+  const pair_table *table = &model->pair.table;
   memcpy(b->maybe, table->unbounded, (size_t)table->bitmap_words * sizeof(uint64_t));
   b->every = table->swept_count > 0 && !sweep(b, model);
 }
@@ -289,20 +289,20 @@ static void find(broad_phase *b, const qd_model *model) {
 
 void broad_phase_in_range(broad_phase *b, const qd_model *model, const placed_shape *shape,
                           double margin) {
-  const pair_table *table = &model->pair_table;
+  const pair_table *table = &model->pair.table;
   b->every = margin == INFINITY;
   if (b->every) {
     return;
   }
   if (!table->in_use) {
     place_spheres(b->sphere, b->mirrored, model, shape, NULL);
-    mark_near(b, model, model->pair_margin, margin);
+    mark_near(b, model, model->pair.margin, margin);
     return;
   }
   for (int i = 0; i < table->swept_count; ++i) {
     const int g = table->swept[i];
     const placed_shape *s = shape + g;
-    const double radius = model->geom_radius[g], range = fmax(margin, table->margin[g]);
+    const double radius = model->geom.radius[g], range = fmax(margin, table->margin[g]);
     double half[3] = {radius, radius, radius};
     shape_half_extents(s, half);
     for (int k = 0; k < 3; ++k) {
@@ -317,14 +317,14 @@ void broad_phase_in_range(broad_phase *b, const qd_model *model, const placed_sh
 
 void broad_phase_on_the_way(broad_phase *b, const qd_model *model, const placed_shape *shape,
                             const placed_shape *next) {
-  const pair_table *table = &model->pair_table;
+  const pair_table *table = &model->pair.table;
   b->every = 1;
   if (!table->in_use) {
     return;
   }
   for (int i = 0; i < table->swept_count; ++i) {
     const int g = table->swept[i];
-    const double *from = shape[g].pos, *to = next[g].pos, radius = model->geom_radius[g];
+    const double *from = shape[g].pos, *to = next[g].pos, radius = model->geom.radius[g];
     for (int k = 0; k < 3; ++k) {
       const double reach = radius + CALLERS_ROUNDING * (fabs(from[k]) + fabs(to[k]) + radius);
       b->box[i].low[k] = fmin(from[k], to[k]) - reach;

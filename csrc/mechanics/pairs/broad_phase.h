@@ -42,14 +42,14 @@ void broad_phase_on_the_way(broad_phase *b, const qd_model *model, const placed_
 
 /* The first pair from `pair` on that may be in range; pair_count if there is none. */
 static inline int broad_phase_next(const broad_phase *b, const qd_model *model, int pair) {
-  if (b->every || pair >= model->pair_count) {
+  if (b->every || pair >= model->pair.count) {
     return pair;
   }
   int word = pair / 64;
   uint64_t bits = b->maybe[word] >> (pair % 64) << (pair % 64);
   while (bits == 0) {
-    if (++word == model->pair_table.bitmap_words) {
-      return model->pair_count;
+    if (++word == model->pair.table.bitmap_words) {
+      return model->pair.count;
     }
     bits = b->maybe[word];
   }

@@ -4,11 +4,11 @@
 #include <math.h>
 
 void collision_lay_out(collision *c, const qd_model *model, int capacity, arena *a) {
-  c->shape = arena_take(a, (size_t)model->geom_count * sizeof(placed_shape));
-  c->next = arena_take(a, (size_t)model->geom_count * sizeof(placed_shape));
-  ARENA_DOUBLES(a, (size_t)model->body_count, &c->reach, &c->travel);
-  c->joint_reach = arena_doubles(a, (size_t)model->joint_count);
-  c->counts = arena_take(a, (size_t)model->pair_count);
+  c->shape = arena_take(a, (size_t)model->geom.count * sizeof(placed_shape));
+  c->next = arena_take(a, (size_t)model->geom.count * sizeof(placed_shape));
+  ARENA_DOUBLES(a, (size_t)model->body.count, &c->reach, &c->travel);
+  c->joint_reach = arena_doubles(a, (size_t)model->joint.count);
+  c->counts = arena_take(a, (size_t)model->pair.count);
   c->contact = arena_take(a, (size_t)capacity * sizeof(qd_contact));
   c->feature = arena_take(a, (size_t)capacity * sizeof *c->feature);
   c->capacity = capacity;
@@ -17,18 +17,18 @@ void collision_lay_out(collision *c, const qd_model *model, int capacity, arena 
 }
 
 void collision_place_shapes(placed_shape *shapes, const qd_model *model, const kinematics *k) {
-  for (int i = 0; i < model->geom_count; ++i) {
-    const int body = model->geom_body[i];
+  for (int i = 0; i < model->geom.count; ++i) {
+    const int body = model->geom.body[i];
     placed_shape *shape = shapes + i;
-    shape->type = model->geom_type[i];
+    shape->type = model->geom.type[i];
     shape->size = model->parameters.geom_size + 3 * i;
-    shape->mesh = model->geom_mesh[i] >= 0 ? model->mesh[model->geom_mesh[i]] : NULL;
-    shape->cloud = model->geom_cloud[i] >= 0 ? model->cloud[model->geom_cloud[i]] : NULL;
-    shape->heights = model->geom_hfield[i] >= 0 ? model->hfield[model->geom_hfield[i]] : NULL;
-    mat3_mul_add(shape->pos, k->body_rot + 9 * body, model->geom_pos + 3 * i,
+    shape->mesh = model->geom.mesh[i] >= 0 ? model->mesh[model->geom.mesh[i]] : NULL;
+    shape->cloud = model->geom.cloud[i] >= 0 ? model->cloud[model->geom.cloud[i]] : NULL;
+    shape->heights = model->geom.hfield[i] >= 0 ? model->hfield[model->geom.hfield[i]] : NULL;
+    mat3_mul_add(shape->pos, k->body_rot + 9 * body, model->geom.pos + 3 * i,
                  k->body_pos + 3 * body);
     if (shape->type != QD_SPHERE) {
-      mat3_mul(shape->rot, k->body_rot + 9 * body, model->geom_rot + 9 * i);
+      mat3_mul(shape->rot, k->body_rot + 9 * body, model->geom.rot + 9 * i);
     }
   }
 }
@@ -47,7 +47,7 @@ static int above_plane(const placed_shape *plane, const placed_shape *other, dou
 static inline int out_of_range(const collision *c, const qd_model *model, int a, int b,
                                double margin) {
   const placed_shape *A = c->shape + a, *B = c->shape + b;
-  const double radii = model->geom_radius[a] + model->geom_radius[b];
+  const double radii = model->geom.radius[a] + model->geom.radius[b];
   const double reach = radii + margin + NEGLIGIBLE * (radii + fabs(margin));
   double d[3];
   vec3_sub(d, B->pos, A->pos);
@@ -55,9 +55,9 @@ static inline int out_of_range(const collision *c, const qd_model *model, int a,
     return reach < 0.0 || vec3_dot(d, d) > reach * reach;
   }
   if (A->type == QD_PLANE) {
-    return above_plane(A, B, model->geom_radius[b], margin);
+    return above_plane(A, B, model->geom.radius[b], margin);
   }
-  return B->type == QD_PLANE && above_plane(B, A, model->geom_radius[a], margin);
+  return B->type == QD_PLANE && above_plane(B, A, model->geom.radius[a], margin);
 }
 
 int collision_out_of_range(const collision *c, const qd_model *model, int a, int b, double margin) {
@@ -79,7 +79,7 @@ void contact_tangent_axis(double axis[3], const qd_model *model, const double n[
 
 /* The body whose shape determines MuJoCo's tangent axis: a capsule on a plane. */
 static int side_with_axis(const qd_model *model, const qd_contact *contact) {
-  const int a = model->geom_type[contact->geom_a], b = model->geom_type[contact->geom_b];
+  const int a = model->geom.type[contact->geom_a], b = model->geom.type[contact->geom_b];
   if (a == QD_PLANE && b == QD_CAPSULE) {
     return 1;
   }
@@ -108,7 +108,7 @@ void mujoco_tangent_axis(tangent_axis *out, const collision *c, const qd_model *
 static int has_mujoco_tangents(tangent_axis *out, const collision *c, const qd_model *model,
                                const qd_contact *contact) {
   double own[3], t1[3];
-  if (!c->by_edges || model->pair_edges[contact->pair] == 0) {
+  if (!c->by_edges || model->pair.edges[contact->pair] == 0) {
     return 0;
   }
   mujoco_tangent_axis(out, c, model, contact);
@@ -159,14 +159,14 @@ static void fill_tangents(double frame[9], const qd_model *model) {
 
 static void contact_fill(qd_contact *out, const qd_model *model, int pair,
                          const contact_point *point) {
-  const int a = model->pair_geom[2 * pair], b = model->pair_geom[2 * pair + 1];
+  const int a = model->pair.geom[2 * pair], b = model->pair.geom[2 * pair + 1];
   const double *friction = model->parameters.pair_friction + 5 * pair;
   out->geom_a = a;
   out->geom_b = b;
-  out->body_a = model->geom_body[a];
-  out->body_b = model->geom_body[b];
+  out->body_a = model->geom.body[a];
+  out->body_b = model->geom.body[b];
   out->pair = pair;
-  out->dim = model->pair_dim[pair];
+  out->dim = model->pair.dim[pair];
   out->dist = point->dist;
   vec3_copy(out->pos, point->pos);
   vec3_copy(out->frame, point->normal);
@@ -192,7 +192,7 @@ void collision_add_contact(collision *c, const qd_model *model, int pair,
 
 void collision_add_pair(collision *c, const qd_model *model, int pair, double range) {
   contact_point found[CONTACTS_PER_PAIR_MAX];
-  const int a = model->pair_geom[2 * pair], b = model->pair_geom[2 * pair + 1];
+  const int a = model->pair.geom[2 * pair], b = model->pair.geom[2 * pair + 1];
   const int count = shapes_collide(c->shape + a, c->shape + b, range, found);
   for (int i = 0; i < count; ++i) {
     collision_add_contact(c, model, pair, found + i);
@@ -207,15 +207,15 @@ qd_status collision_compute(const qd_model *model, const kinematics *k, double m
                             collision *c) {
   collision_place_shapes(c->shape, model, k);
   c->count = 0;
-  c->left_out = model->pair_count;
-  memset(c->counts, 0, (size_t)model->pair_count);
+  c->left_out = model->pair.count;
+  memset(c->counts, 0, (size_t)model->pair.count);
   broad_phase_in_range(&c->broad, model, c->shape, margin);
-  const int by_spheres = !model->pair_table.in_use && !c->broad.every;
-  for (int pair = 0; (pair = broad_phase_next(&c->broad, model, pair)) < model->pair_count;
+  const int by_spheres = !model->pair.table.in_use && !c->broad.every;
+  for (int pair = 0; (pair = broad_phase_next(&c->broad, model, pair)) < model->pair.count;
        ++pair) {
-    const int a = model->pair_geom[2 * pair], b = model->pair_geom[2 * pair + 1];
-    const double own = model->pair_margin[pair], range = margin > own ? margin : own;
-    const int asked = by_spheres && model->geom_radius[a] + model->geom_radius[b] < INFINITY;
+    const int a = model->pair.geom[2 * pair], b = model->pair.geom[2 * pair + 1];
+    const double own = model->pair.margin[pair], range = margin > own ? margin : own;
+    const int asked = by_spheres && model->geom.radius[a] + model->geom.radius[b] < INFINITY;
     if (asked || !out_of_range(c, model, a, b, range)) {
       collision_add_pair(c, model, pair, range);
     }

@@ -23,13 +23,13 @@ static double closest_approach(const placed_shape *a0, const placed_shape *b0,
 /* 0 if the bounds of the shapes never touch. A plane's bound is its half space, which must meet the
  * other shape's bounding sphere at the end. */
 static int bounds_met(const qd_model *model, const collision *c, int a, int b) {
-  const int plane = model->geom_type[a] == QD_PLANE ? a : b, other = plane == a ? b : a;
-  if (model->geom_type[plane] == QD_PLANE) {
+  const int plane = model->geom.type[a] == QD_PLANE ? a : b, other = plane == a ? b : a;
+  if (model->geom.type[plane] == QD_PLANE) {
     double up[3];
     mat3_column(up, c->next[plane].rot, 2);
-    return vec3_dot_sub(up, c->next[other].pos, c->next[plane].pos) <= model->geom_radius[other];
+    return vec3_dot_sub(up, c->next[other].pos, c->next[plane].pos) <= model->geom.radius[other];
   }
-  const double reach = model->geom_radius[a] + model->geom_radius[b];
+  const double reach = model->geom.radius[a] + model->geom.radius[b];
   return closest_approach(c->shape + a, c->shape + b, c->next + a, c->next + b) <= reach * reach;
 }
 
@@ -69,7 +69,7 @@ static int turned_round(const collision *c, int a, int b, const contact_point *a
  * through. For height fields, whose normals do not reverse, 1 if the centre entered the solid. */
 static int passed(const qd_model *model, const collision *c, int pair) {
   contact_point after[CONTACTS_PER_PAIR_MAX];
-  const int a = model->pair_geom[2 * pair], b = model->pair_geom[2 * pair + 1];
+  const int a = model->pair.geom[2 * pair], b = model->pair.geom[2 * pair + 1];
   const int is_field = has_field(c, a, b);
   if (!bounds_met(model, c, a, b)) {
     return 0;
@@ -103,7 +103,7 @@ static int is_listed(const collision *c, int pair, contact_feature feature) {
  * has passed. */
 static int add_part(collision *c, const qd_model *model, int pair, contact_feature feature,
                     double allowed, int add) {
-  const int a = model->pair_geom[2 * pair], b = model->pair_geom[2 * pair + 1];
+  const int a = model->pair.geom[2 * pair], b = model->pair.geom[2 * pair + 1];
   contact_point here;
   feature_contact(c->shape + a, c->shape + b, feature, &here);
   if (is_listed(c, pair, here.feature) || !(here.dist >= -allowed)) {
@@ -120,8 +120,8 @@ static int add_part(collision *c, const qd_model *model, int pair, contact_featu
 static int find_parts(collision *c, const qd_model *model, int pair, int add) {
   contact_point after[CONTACTS_PER_PAIR_MAX];
   int missed[CONTACTS_PER_PAIR_MAX], found = 0;
-  const int a = model->pair_geom[2 * pair], b = model->pair_geom[2 * pair + 1];
-  const double size = fmin(model->geom_radius[a], model->geom_radius[b]);
+  const int a = model->pair.geom[2 * pair], b = model->pair.geom[2 * pair + 1];
+  const double size = fmin(model->geom.radius[a], model->geom.radius[b]);
   const int is_field = has_field(c, a, b), face = is_field ? face_entered(c, a, b) : -1;
   double allowed = PART_DEPTH * size;
   if (face >= 0 && add_part(c, model, pair, height_field_feature(face), allowed, add)) {
@@ -144,7 +144,7 @@ static int find_parts(collision *c, const qd_model *model, int pair, int add) {
 static int find_pair(collision *c, const qd_model *model, int pair, int add) {
   const int found = passed(model, c, pair);
   if (found && add) {
-    const int *geom = model->pair_geom + 2 * pair;
+    const int *geom = model->pair.geom + 2 * pair;
     if (!has_field(c, geom[0], geom[1]) || !find_parts(c, model, pair, add)) {
       collision_add_pair(c, model, pair, INFINITY);
     }
@@ -160,32 +160,32 @@ static int find_pair(collision *c, const qd_model *model, int pair, int add) {
  * joint's anchor (of a sphere: of its centre). Sums arms and slides along the path. A free joint
  * rotates its body about the origin. */
 static void find_reach(collision *c, const qd_model *model, const double *q, const double *delta) {
-  memset(c->reach, 0, (size_t)model->body_count * sizeof(double));
-  for (int i = 0; i < model->geom_count; ++i) {
-    double *reach = c->reach + model->geom_body[i];
+  memset(c->reach, 0, (size_t)model->body.count * sizeof(double));
+  for (int i = 0; i < model->geom.count; ++i) {
+    double *reach = c->reach + model->geom.body[i];
     /* a sphere that rotates about its centre does not move */
-    const double radius = model->geom_type[i] == QD_SPHERE ? 0.0 : model->geom_radius[i];
-    const double own = model->geom_arm[i] + radius;
+    const double radius = model->geom.type[i] == QD_SPHERE ? 0.0 : model->geom.radius[i];
+    const double own = model->geom.arm[i] + radius;
     *reach = own > *reach ? own : *reach;
   }
-  for (int b = model->body_count - 1; b > 0; --b) {
+  for (int b = model->body.count - 1; b > 0; --b) {
     double far = c->reach[b];
-    for (int j = model->body_joint_start[b + 1] - 1; j >= model->body_joint_start[b]; --j) {
+    for (int j = model->body.joint_start[b + 1] - 1; j >= model->body.joint_start[b]; --j) {
       c->joint_reach[j] = far;
-      far += model->joint_type[j] == QD_SLIDE
-                 ? fabs(q[model->joint_q[j]] - model->joint_ref[j]) + fabs(delta[model->joint_v[j]])
-                 : model->joint_arm[j];
+      far += model->joint.type[j] == QD_SLIDE
+                 ? fabs(q[model->joint.q[j]] - model->joint.ref[j]) + fabs(delta[model->joint.v[j]])
+                 : model->joint.arm[j];
     }
-    double *reach = c->reach + model->body_parent[b];
-    far += model->body_arm[b];
+    double *reach = c->reach + model->body.parent[b];
+    far += model->body.arm[b];
     *reach = far > *reach ? far : *reach;
   }
 }
 
 static double joint_travel(const collision *c, const qd_model *model, int joint,
                            const double *delta) {
-  const double *d = delta + model->joint_v[joint];
-  const int type = model->joint_type[joint];
+  const double *d = delta + model->joint.v[joint];
+  const int type = model->joint.type[joint];
   if (type == QD_SLIDE) {
     return fabs(d[0]);
   }
@@ -199,9 +199,9 @@ static double joint_travel(const collision *c, const qd_model *model, int joint,
  * each carries a point along a chord no longer than its angle times the point's distance. */
 static void find_travel(collision *c, const qd_model *model, const double *delta) {
   c->travel[0] = 0.0;
-  for (int b = 1; b < model->body_count; ++b) {
-    double travel = c->travel[model->body_parent[b]];
-    for (int j = model->body_joint_start[b]; j < model->body_joint_start[b + 1]; ++j) {
+  for (int b = 1; b < model->body.count; ++b) {
+    double travel = c->travel[model->body.parent[b]];
+    for (int j = model->body.joint_start[b]; j < model->body.joint_start[b + 1]; ++j) {
       travel += joint_travel(c, model, j, delta) * (1.0 + CALLERS_ROUNDING);
     }
     c->travel[b] = travel;
@@ -211,9 +211,9 @@ static void find_travel(collision *c, const qd_model *model, const double *delta
 /* An unlisted pair was farther apart than its range, or than its bounds. If the two shapes together
  * travel less than this, a plane still separates them: they neither touched nor changed sides. */
 static int can_be_missed(const collision *c, const qd_model *model, int pair, double margin) {
-  const int a = model->pair_geom[2 * pair], b = model->pair_geom[2 * pair + 1];
-  const double own = model->pair_margin[pair], range = margin > own ? margin : own;
-  const double both = c->travel[model->geom_body[a]] + c->travel[model->geom_body[b]];
+  const int a = model->pair.geom[2 * pair], b = model->pair.geom[2 * pair + 1];
+  const double own = model->pair.margin[pair], range = margin > own ? margin : own;
+  const double both = c->travel[model->geom.body[a]] + c->travel[model->geom.body[b]];
   return !c->counts[pair] && !(both < range) && !collision_out_of_range(c, model, a, b, both);
 }
 
@@ -221,16 +221,16 @@ static int can_be_missed(const collision *c, const qd_model *model, int pair, do
  * without a pair table, the marked pairs then include all that can. */
 static int first_to_ask(collision *c, const qd_model *model, double margin) {
   double longest = 0.0;
-  for (int b = 1; b < model->body_count; ++b) {
+  for (int b = 1; b < model->body.count; ++b) {
     longest = c->travel[b] > longest ? c->travel[b] : longest;
   }
   if (c->left_out == 0 || 2.0 * longest < margin) {
-    return model->pair_count;
+    return model->pair.count;
   }
   int pair = 0;
-  if (!model->pair_table.in_use) { /* otherwise there are too many to test each */
+  if (!model->pair.table.in_use) { /* otherwise there are too many to test each */
     broad_phase_in_reach(&c->broad, model, c->shape, c->travel);
-    while ((pair = broad_phase_next(&c->broad, model, pair)) < model->pair_count &&
+    while ((pair = broad_phase_next(&c->broad, model, pair)) < model->pair.count &&
            !can_be_missed(c, model, pair, margin)) {
       ++pair;
     }
@@ -242,28 +242,28 @@ int missed_pairs_find(collision *c, const qd_model *model, const double *q, cons
                       const double *mocap, double margin, kinematics *next, const double *q_next,
                       int add) {
   int count = 0;
-  if (c->left_out == 0 && model->probed_pair_count == 0) {
+  if (c->left_out == 0 && model->pair.probed_count == 0) {
     return 0;
   }
   find_reach(c, model, q, delta);
   find_travel(c, model, delta);
-  const int first = model->probed_pair_count == 0 ? first_to_ask(c, model, margin) : 0;
-  if (first == model->pair_count) {
+  const int first = model->pair.probed_count == 0 ? first_to_ask(c, model, margin) : 0;
+  if (first == model->pair.count) {
     return 0;
   }
   kinematics_compute(model, q_next, mocap, next);
   collision_place_shapes(c->next, model, next);
-  if (model->pair_table.in_use || model->probed_pair_count > 0) {
+  if (model->pair.table.in_use || model->pair.probed_count > 0) {
     broad_phase_on_the_way(&c->broad, model, c->shape, c->next);
   } else {
     broad_phase_keep_met(&c->broad, model, c->shape, c->next);
   }
-  for (int pair = first; (pair = broad_phase_next(&c->broad, model, pair)) < model->pair_count;
+  for (int pair = first; (pair = broad_phase_next(&c->broad, model, pair)) < model->pair.count;
        ++pair) {
     if (can_be_missed(c, model, pair, margin)) {
       count += find_pair(c, model, pair, add);
-    } else if (c->counts[pair] && model->probed_pair_count > 0 &&
-               is_in_parts(c, model->pair_geom[2 * pair], model->pair_geom[2 * pair + 1])) {
+    } else if (c->counts[pair] && model->pair.probed_count > 0 &&
+               is_in_parts(c, model->pair.geom[2 * pair], model->pair.geom[2 * pair + 1])) {
       count += find_parts(c, model, pair, add);
     }
   }

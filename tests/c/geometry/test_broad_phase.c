@@ -148,11 +148,11 @@ static void stage_ask_each(stage *s, const double *q, double margin) {
   kinematics_compute(m, q, NULL, &s->k);
   collision_place_shapes(c->shape, m, &s->k);
   c->count = 0;
-  c->left_out = m->pair_count;
-  memset(c->counts, 0, (size_t)m->pair_count);
-  for (int i = 0; i < m->pair_count; ++i) {
-    const double range = fmax(margin, m->pair_margin[i]);
-    if (!collision_out_of_range(c, m, m->pair_geom[2 * i], m->pair_geom[2 * i + 1], range)) {
+  c->left_out = m->pair.count;
+  memset(c->counts, 0, (size_t)m->pair.count);
+  for (int i = 0; i < m->pair.count; ++i) {
+    const double range = fmax(margin, m->pair.margin[i]);
+    if (!collision_out_of_range(c, m, m->pair.geom[2 * i], m->pair.geom[2 * i + 1], range)) {
       collision_add_pair(c, m, i, range);
     }
   }
@@ -169,7 +169,7 @@ static void twins_make(twins *t, const scene *s) {
   char message[256] = "";
   CHECK_SAY(qd_model_create(&s->spec, &t->model, message, sizeof message) == QD_OK, "%s", message);
   t->plain = *t->model;
-  t->plain.pair_table.in_use = 0;
+  t->plain.pair.table.in_use = 0;
   stage_make(&t->swept, t->model);
   stage_make(&t->spheres, &t->plain);
   stage_make(&t->asked, &t->plain);
@@ -237,7 +237,7 @@ static void test_same_contacts(void) {
     twins_make(&t, s);
     double q[7 * GEOMS_MAX], v[6 * GEOMS_MAX];
     memcpy(q, s->default_q, sizeof q);
-    in_use += t.model->pair_table.in_use;
+    in_use += t.model->pair.table.in_use;
     for (int repeat = 0; repeat < 2; ++repeat) {
       for (int m = 0; m < 6; ++m) {
         contacts += compare_contacts(&t, q, MARGINS[m]);
@@ -273,7 +273,7 @@ static void test_same_missed_pairs(void) {
     }
     qd_integrate(t.model, s->default_q, v, q_next);
     short_ways += compare_missed(&t, s->default_q, q_next, 0.3);
-    t.model->pair_table.in_use = 0;
+    t.model->pair.table.in_use = 0;
     short_ways += compare_missed(&t, s->default_q, q_next, 0.3);
     twins_destroy(&t);
     free(s);
@@ -288,7 +288,7 @@ static void test_extreme_places(void) {
   twins t;
   twins_make(&t, s);
   double q[7 * GEOMS_MAX];
-  CHECK(t.model->pair_table.in_use);
+  CHECK(t.model->pair.table.in_use);
   memcpy(q, s->default_q, sizeof q);
   q[0] = 1e9;
   CHECK(compare_contacts(&t, q, 0.1) > 0);

@@ -3,7 +3,7 @@
 
 /* Adds the twist of a mocap body whose pose moves along the tangent. */
 static void add_mocap_motion(screw *motion, const pushforward *p, int body) {
-  const double *tangent = p->tangent[QD_BY_MOCAP] + 6 * p->s->model->body_mocap[body];
+  const double *tangent = p->tangent[QD_BY_MOCAP] + 6 * p->s->model->body.mocap[body];
   double part[3];
   vec3_axpy(motion->w, 1.0, tangent + 3);
   vec3_cross(part, p->s->w->kinematics.body_pos + 3 * body, tangent + 3);
@@ -23,7 +23,7 @@ static void move_in_time(const pushforward *p, int b, int j, const screw *d_befo
   const screw *S = p->s->w->kinematics.dof_screw + j, *dS = d->axis_motion + j;
   const screw *before = p->point->motion.before + j;
   const problem *program = &p->s->w->problem;
-  const double v = program->stirred[j];
+  const double v = program->state.stirred[j];
   const double dv = dof_coasts(p->s, j) ? 0.0 : tangent_at(p, QD_BY_V, j);
   screw turned;
   screw_bracket(&turned, before, S);
@@ -34,7 +34,7 @@ static void move_in_time(const pushforward *p, int b, int j, const screw *d_befo
   screw_axpy(d->d_mass_delta + b, v, &turned);
   screw_axpy(d->d_stirred + b, v, dS);
   screw_axpy(d->d_stirred + b, dv, S);
-  screw_axpy(d->d_velocity + b, program->v[j], dS);
+  screw_axpy(d->d_velocity + b, program->state.v[j], dS);
   screw_axpy(d->d_velocity + b, tangent_at(p, QD_BY_V, j), S);
 }
 
@@ -44,10 +44,10 @@ void move_bodies(const pushforward *p) {
   differential *d = p->d;
   d->body_motion[0] = d->d_delta[0] = d->d_mass_delta[0] = d->d_velocity[0] = d->d_stirred[0] =
       still;
-  for (int b = 1; b < model->body_count; ++b) {
-    const int parent = model->body_parent[b];
+  for (int b = 1; b < model->body.count; ++b) {
+    const int parent = model->body.parent[b];
     screw motion = d->body_motion[parent];
-    if (p->tangent[QD_BY_MOCAP] != NULL && model->body_mocap[b] >= 0) {
+    if (p->tangent[QD_BY_MOCAP] != NULL && model->body.mocap[b] >= 0) {
       add_mocap_motion(&motion, p, b);
     }
     screw before = motion, d_before = d->d_stirred[parent];
@@ -55,12 +55,12 @@ void move_bodies(const pushforward *p) {
     d->d_mass_delta[b] = d->d_mass_delta[parent];
     d->d_velocity[b] = d->d_velocity[parent];
     d->d_stirred[b] = d->d_stirred[parent];
-    const int first = model->body_joint_start[b], end = model->body_joint_start[b + 1];
+    const int first = model->body.joint_start[b], end = model->body.joint_start[b + 1];
     const int dof_end =
-        end > first ? model->joint_v[end - 1] + joint_v_count(model->joint_type[end - 1]) : 0;
-    for (int j = end > first ? model->joint_v[first] : 0; j < dof_end; ++j) {
+        end > first ? model->joint.v[end - 1] + joint_v_count(model->joint.type[end - 1]) : 0;
+    for (int j = end > first ? model->joint.v[first] : 0; j < dof_end; ++j) {
       const screw *S = p->s->w->kinematics.dof_screw + j;
-      if (j == model->dof_block_start[j]) {
+      if (j == model->dof.block_start[j]) {
         before = motion;
         d_before = d->d_stirred[b];
       }
@@ -154,7 +154,7 @@ void push_body(const pushforward *p, int b) {
   push_momentum(p, b, com);
   screw_point_velocity(moved, d->body_motion + b, com);
   vec3_axpy(moved, 1.0, d_com);
-  const double fall = model->body_fall[b], weight = fall * model->parameters.body_mass[b];
+  const double fall = model->body.fall[b], weight = fall * model->parameters.body_mass[b];
   tangent_vec3(d_gravity, p, QD_BY_GRAVITY, 0);
   vec3_scale(force, d_gravity, weight);
   vec3_axpy(force, fall * tangent_at(p, QD_BY_BODY_MASS, b), g);

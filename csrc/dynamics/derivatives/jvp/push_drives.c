@@ -6,10 +6,10 @@
 static void push_fixed_tendon(double change[3], const pushforward *p, int tendon) {
   const qd_model *model = p->s->model;
   change[0] = change[1] = change[2] = 0.0;
-  for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
+  for (int d = model->tendon.dof_start[tendon]; d < model->tendon.dof_start[tendon + 1]; ++d) {
     const double slope = p->s->w->problem.tendons.slope[d];
-    change[0] += slope * tangent_at(p, QD_BY_Q, model->tendon_dof[d]);
-    change[2] += slope * tangent_at(p, QD_BY_V, model->tendon_dof[d]);
+    change[0] += slope * tangent_at(p, QD_BY_Q, model->tendon.dof[d]);
+    change[2] += slope * tangent_at(p, QD_BY_V, model->tendon.dof[d]);
   }
 }
 
@@ -20,10 +20,11 @@ static void push_spatial_tendon(double change[3], const pushforward *p, int tend
   const double *d_size = p->tangent[QD_BY_GEOM_SIZE];
   const tendon_direction along = {p->point->delta.body, d->body_motion, d->d_delta, d_size};
   tendon_push(change, d->pose, &program->tendons, p->s->model, tendon,
-              program->tendon_force[tendon], &along);
+              program->solution.tendon_force[tendon], &along);
   change[2] = 0.0;
   if (contacts_yield_in_time(p->s->options)) {
-    const tendon_direction late = {program->velocity.body, d->body_motion, d->d_velocity, d_size};
+    const tendon_direction late = {program->state.velocity.body, d->body_motion, d->d_velocity,
+                                   d_size};
     double twice[2];
     tendon_push(twice, d->pose, &program->tendons, p->s->model, tendon, 0.0, &late);
     change[2] = twice[1];
@@ -47,9 +48,9 @@ static void push_tendon_force(const pushforward *p, const tendon_row *row, const
 void push_tendon_forces(const pushforward *p, double *r) {
   const qd_model *model = p->s->model;
   const problem *program = &p->s->w->problem;
-  for (int t = 0; t < model->tendon_count; ++t) {
-    for (int d = model->tendon_dof_start[t]; d < model->tendon_dof_start[t + 1]; ++d) {
-      const int variable = program->variable_of_dof[model->tendon_dof[d]];
+  for (int t = 0; t < model->tendon.count; ++t) {
+    for (int d = model->tendon.dof_start[t]; d < model->tendon.dof_start[t + 1]; ++d) {
+      const int variable = program->variable_of_dof[model->tendon.dof[d]];
       if (variable >= 0) {
         r[variable * p->stride] -= p->d->tendon_change[t] * program->tendons.rate[d];
       }
@@ -64,7 +65,7 @@ static void push_coupled_tendon(const pushforward *p, int tendon, const double c
     p->e[c.row * p->stride] +=
         c.share * (c.law.by_violation * change[0] + change[1] + c.law.in_time * change[2]) -
         c.bend * c.moved * change[0];
-    p->d->tendon_change[tendon] -= c.bend * p->s->w->problem.dual_eq[c.row] * change[0];
+    p->d->tendon_change[tendon] -= c.bend * p->s->w->problem.solution.dual_eq[c.row] * change[0];
   }
 }
 
@@ -72,19 +73,19 @@ void push_tendons(const pushforward *p) {
   const problem *program = &p->s->w->problem;
   const qd_model *model = p->s->model;
   int row = 0;
-  memset(p->d->tendon_change, 0, (size_t)model->tendon_count * sizeof(double));
+  memset(p->d->tendon_change, 0, (size_t)model->tendon.count * sizeof(double));
   for (int i = 0; i < islands_tendon_count(&program->islands); ++i) {
     const int tendon = program->islands.tendon_order[i];
     double change[3];
-    if (model->tendon_type[tendon] == QD_TENDON_FIXED) {
+    if (model->tendon.type[tendon] == QD_TENDON_FIXED) {
       push_fixed_tendon(change, p, tendon);
     } else {
       push_spatial_tendon(change, p, tendon);
     }
-    if (model->tendon_is_coupled[tendon]) {
+    if (model->tendon.is_coupled[tendon]) {
       push_coupled_tendon(p, tendon, change);
     }
-    for (; row < program->tendon_row_count && program->tendon_row[row].tendon == tendon; ++row) {
+    for (; row < program->count.tendon_rows && program->tendon_row[row].tendon == tendon; ++row) {
       const tendon_row *at = program->tendon_row + row;
       double by[3];
       if (at->kind >= TENDON_ACTUATOR) {

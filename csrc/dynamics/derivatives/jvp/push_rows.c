@@ -71,7 +71,7 @@ static void add_in_time(double change[MOTION_MAX], double motion[MOTION_MAX],
     memset(speed, 0, MOTION_MAX * sizeof(double));
     return;
   }
-  motion_change(d_speed, speed, p->s->w->problem.velocity.body, p->d->d_velocity, contact, m);
+  motion_change(d_speed, speed, p->s->w->problem.state.velocity.body, p->d->d_velocity, contact, m);
   for (int c = 0; c < MOTION_MAX; ++c) {
     change[c] += block->in_time[c > 0] * d_speed[c];
     motion[c] += block->in_time[c > 0] * speed[c];
@@ -81,7 +81,7 @@ static void add_in_time(double change[MOTION_MAX], double motion[MOTION_MAX],
 /* Changes of the rows of a contact that yields, by its distance, h and friction. */
 static void push_yield(const pushforward *p, const contact_block *block, const qd_contact *contact,
                        double d_dist, const double speed[MOTION_MAX]) {
-  const double *dual = p->s->w->problem.dual + block->row;
+  const double *dual = p->s->w->problem.solution.dual + block->row;
   const double dh = tangent_at(p, QD_BY_H, 0);
   const double d_friction = tangent_at(p, QD_BY_PAIR_FRICTION, 5 * contact->pair);
   double by_dist[YIELD_ROWS_MAX], by_h[YIELD_ROWS_MAX], by_friction[YIELD_ROWS_MAX];
@@ -115,16 +115,17 @@ void push_contact(const pushforward *p, int index) {
     double *out = p->w + (block->row + r) * p->stride;
     *out = friction_row_of(row, change);
     if (r == 0 && p->s->model->parameters.pair_compliance[contact->pair] > 0.0) {
-      *out += program->dual[block->row] * tangent_at(p, QD_BY_PAIR_COMPLIANCE, contact->pair);
+      *out +=
+          program->solution.dual[block->row] * tangent_at(p, QD_BY_PAIR_COMPLIANCE, contact->pair);
     }
     friction_row_slopes(slope, coefficient, &block->rows, r, contact->dim, p->s->options->ray_count,
-                        program->rays);
+                        program->program.rays);
     for (int k = 0; k < 2; ++k) {
       if (coefficient[k] >= 0) {
         const double weight =
             slope[k] * tangent_at(p, QD_BY_PAIR_FRICTION, 5 * contact->pair + coefficient[k]);
         *out += weight * motion[row->component[k]];
-        d_force[row->component[k]] += weight * program->dual[block->row + r];
+        d_force[row->component[k]] += weight * program->solution.dual[block->row + r];
       }
     }
   }
@@ -208,7 +209,7 @@ static void push_constraint(const pushforward *p, int row) {
   const problem *program = &p->s->w->problem;
   const int index = program->equality[row].constraint;
   const constraint_state *state = program->constraint + index;
-  const double *force = program->constraint_force + QD_CONSTRAINT_FORCE * index;
+  const double *force = program->solution.constraint_force + QD_CONSTRAINT_FORCE * index;
   const double length = constraint_length(state);
   double moved[CONSTRAINT_ROWS_MAX], late[CONSTRAINT_ROWS_MAX] = {0.0};
   double violation[CONSTRAINT_ROWS_MAX], along_depth = 0.0;
@@ -218,14 +219,14 @@ static void push_constraint(const pushforward *p, int row) {
   }
   push_motion(moved, p, state, p->point->delta.body, p->d->d_delta);
   if (contacts_yield_in_time(p->s->options)) {
-    push_motion(late, p, state, program->velocity.body, p->d->d_velocity);
+    push_motion(late, p, state, program->state.velocity.body, p->d->d_velocity);
     form_drift(drift, p->s, state);
   }
   push_violation(violation, p, state, force, program->law[index].turning);
   for (int i = 0; i < state->rows && length > 0.0; ++i) {
     along_depth -= state->violation[i] / length * violation[i];
   }
-  for (; row < program->equality_count && program->equality[row].constraint == index; ++row) {
+  for (; row < program->count.equalities && program->equality[row].constraint == index; ++row) {
     const anchor_change law = problem_anchor_change(program, row);
     const int i = program->equality[row].component;
     p->e[row * p->stride] = moved[i] + law.in_time * late[i] + law.spring * violation[i] +
@@ -237,7 +238,7 @@ static void push_constraint(const pushforward *p, int row) {
 void push_constraints(const pushforward *p) {
   const problem *program = &p->s->w->problem;
   int row = 0;
-  while (row < program->equality_count) {
+  while (row < program->count.equalities) {
     const int index = program->equality[row].constraint;
     if (program->constraint[index].rows == 1) {
       linear_form f = along(p);
@@ -246,7 +247,7 @@ void push_constraints(const pushforward *p) {
       continue;
     }
     push_constraint(p, row);
-    while (row < program->equality_count && program->equality[row].constraint == index) {
+    while (row < program->count.equalities && program->equality[row].constraint == index) {
       ++row;
     }
   }

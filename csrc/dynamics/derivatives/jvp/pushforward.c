@@ -26,7 +26,7 @@ static linear_form push_force(const form_maker *of, int dof) {
 
 /* Change of the force that rotors require. */
 static double rotor_change(const pushforward *p, int j) {
-  const int joint = p->s->model->dof_joint[j];
+  const int joint = p->s->model->dof.joint[j];
   return p->s->model->parameters.joint_armature[joint] * mass_rate(p, j) +
          tangent_at(p, QD_BY_JOINT_ARMATURE, joint) * p->point->free_delta[j];
 }
@@ -41,7 +41,7 @@ static void push_joints(const pushforward *p, double *r) {
       r[i * p->stride] = 0.0;
       continue;
     }
-    const int b = model->dof_body[j];
+    const int b = model->dof.body[j];
     const screw *S = p->s->w->kinematics.dof_screw + j, *dS = d->axis_motion + j;
     r[i * p->stride] =
         (p->s->options->dynamic ? rotor_change(p, j) : 0.0) - tangent_at(p, QD_BY_TAU, j) +
@@ -50,11 +50,11 @@ static void push_joints(const pushforward *p, double *r) {
         p->point->falls[j] * (screw_dot(dS, p->point->weight + b) + screw_dot(S, d->scratch + b)) -
         screw_dot(dS, p->point->forces + b) - screw_dot(S, d->pose + b);
   }
-  for (int i = 0; i < model->constraint_count && p->tangent[QD_BY_Q] != NULL; ++i) {
+  for (int i = 0; i < model->constraint.count && p->tangent[QD_BY_Q] != NULL; ++i) {
     const constraint_state *state = program->constraint + i;
     if (state->dof[1] >= 0 && program->variable_of_dof[state->dof[1]] >= 0) {
       r[program->variable_of_dof[state->dof[1]] * p->stride] +=
-          program->constraint_force[QD_CONSTRAINT_FORCE * i] * state->curvature *
+          program->solution.constraint_force[QD_CONSTRAINT_FORCE * i] * state->curvature *
           p->tangent[QD_BY_Q][state->dof[1]];
     }
   }
@@ -92,10 +92,10 @@ void pushforward_compute(const solved_step *s, const double *const tangent[QD_AR
     coasting_push(d->d_coasting, s, tangent);
   }
   move_bodies(&p);
-  memset(d->pose, 0, (size_t)model->body_count * sizeof(wrench));
+  memset(d->pose, 0, (size_t)model->body.count * sizeof(wrench));
   memset(d->scratch, 0, sizeof(wrench));
   memset(d->momentum_z, 0, sizeof(wrench));
-  for (int i = 0; i < program->row_count; ++i) {
+  for (int i = 0; i < program->count.rows; ++i) {
     w[i * stride] = 0.0;
   }
   for (int i = 0; i < s->w->collision.count; ++i) {
@@ -106,7 +106,7 @@ void pushforward_compute(const solved_step *s, const double *const tangent[QD_AR
   push_constraints(&p);
   push_tendons(&p);
   pressure_derivative_push(s, tangent, w, stride);
-  for (int b = 1; b < model->body_count; ++b) {
+  for (int b = 1; b < model->body.count; ++b) {
     push_body(&p, b);
   }
   wrench_sum_subtrees(d->pose, model);

@@ -8,7 +8,7 @@ static void pull_body_parameters(const pullback *p, int b, const double com[3],
   const qd_model *model = p->s->model;
   const differential *d = p->d;
   const double *g = model->parameters.gravity;
-  const double mass = model->parameters.body_mass[b], fall = model->body_fall[b];
+  const double mass = model->parameters.body_mass[b], fall = model->body.fall[b];
   const body_motion *m = &p->point->motion;
   const screw *Z = d->mass_z.body + b, *G = d->gravity_z.body + b;
   double vG[3], on_com[3] = {0.0, 0.0, 0.0};

@@ -11,7 +11,7 @@ static double tendon_cotangent(const pullback *p, const tendon_row *row) {
 
 void pull_tendon_parameters(const pullback *p) {
   const problem *program = &p->s->w->problem;
-  for (int k = 0; k < program->tendon_row_count; ++k) {
+  for (int k = 0; k < program->count.tendon_rows; ++k) {
     const tendon_row *row = program->tendon_row + k;
     if (row->kind >= TENDON_ACTUATOR) {
       const actuator_part part = tendon_part_of(p->s, row);
@@ -42,9 +42,9 @@ typedef struct tendon_cotangents {
 static void pull_reach(const pullback *p, int tendon, const tendon_cotangents *of) {
   const qd_model *model = p->s->model;
   const problem *program = &p->s->w->problem;
-  const int first = model->tendon_start[tendon];
+  const int first = model->tendon.start[tendon];
   const strand_point *point = program->tendons.point + first;
-  const int *body = model->tendon_object + first;
+  const int *body = model->tendon.object + first;
   differential *d = p->d;
   double relative[3] = {0.0}, moving[3] = {0.0}, part[3];
   wrench W, slope;
@@ -111,14 +111,14 @@ static void pull_strand(const pullback *p, const strand *s, const tendon_cotange
 static void pull_in_space(const pullback *p, int tendon, const tendon_cotangents *of) {
   const qd_model *model = p->s->model;
   const tendons *t = &p->s->w->problem.tendons;
-  if (model->tendon_type[tendon] == QD_TENDON_THRUST) {
+  if (model->tendon.type[tendon] == QD_TENDON_THRUST) {
     /* It moves with its body, so the changes of its wrench and of the body's twists cancel. */
     wrench W;
     tendon_thrust_wrench(&W, t, model, tendon);
-    wrench_axpy(of->twist + model->tendon_object[model->tendon_start[tendon]], of->rate, &W);
+    wrench_axpy(of->twist + model->tendon.object[model->tendon.start[tendon]], of->rate, &W);
     return;
   }
-  if (model->tendon_type[tendon] == QD_TENDON_REACH) {
+  if (model->tendon.type[tendon] == QD_TENDON_REACH) {
     pull_reach(p, tendon, of);
     return;
   }
@@ -130,19 +130,19 @@ static void pull_in_space(const pullback *p, int tendon, const tendon_cotangents
 static void pull_tendon(const pullback *p, int tendon, const double cotangent[3]) {
   const qd_model *model = p->s->model;
   const problem *program = &p->s->w->problem;
-  if (model->tendon_type[tendon] == QD_TENDON_FIXED) {
-    for (int i = model->tendon_dof_start[tendon]; i < model->tendon_dof_start[tendon + 1]; ++i) {
+  if (model->tendon.type[tendon] == QD_TENDON_FIXED) {
+    for (int i = model->tendon.dof_start[tendon]; i < model->tendon.dof_start[tendon + 1]; ++i) {
       const double rate = program->tendons.rate[i];
-      add_gradient(p, QD_BY_Q, model->tendon_dof[i], cotangent[0] * rate);
-      add_gradient(p, QD_BY_V, model->tendon_dof[i], cotangent[2] * rate);
+      add_gradient(p, QD_BY_Q, model->tendon.dof[i], cotangent[0] * rate);
+      add_gradient(p, QD_BY_V, model->tendon.dof[i], cotangent[2] * rate);
     }
     return;
   }
-  const tendon_cotangents of = {cotangent[0], cotangent[1], program->tendon_force[tendon],
+  const tendon_cotangents of = {cotangent[0], cotangent[1], program->solution.tendon_force[tendon],
                                 &p->point->delta, p->d->twist};
   pull_in_space(p, tendon, &of);
   if (cotangent[2] != 0.0) {
-    const tendon_cotangents late = {0.0, cotangent[2], 0.0, &program->velocity, p->d->bounce};
+    const tendon_cotangents late = {0.0, cotangent[2], 0.0, &program->state.velocity, p->d->bounce};
     pull_in_space(p, tendon, &late);
   }
 }
@@ -172,8 +172,8 @@ static void pull_coupled_tendon(const pullback *p, int tendon, double cotangent[
   tendon_coupling c = {.place = -1};
   while (next_coupling(&c, p->s, tendon)) {
     const double nu = p->nu[c.row * p->stride];
-    cotangent[0] +=
-        c.law.by_violation * nu * c.share - c.bend * (nu * c.moved + program->dual_eq[c.row] * z);
+    cotangent[0] += c.law.by_violation * nu * c.share -
+                    c.bend * (nu * c.moved + program->solution.dual_eq[c.row] * z);
     cotangent[1] += nu * c.share;
     cotangent[2] += c.law.in_time * nu * c.share;
   }
@@ -185,10 +185,10 @@ void pull_tendons(const pullback *p) {
   for (int i = 0; i < islands_tendon_count(&program->islands); ++i) {
     const int tendon = program->islands.tendon_order[i];
     double cotangent[3] = {0.0, 0.0, 0.0};
-    if (p->s->model->tendon_is_coupled[tendon]) {
+    if (p->s->model->tendon.is_coupled[tendon]) {
       pull_coupled_tendon(p, tendon, cotangent);
     }
-    for (; row < program->tendon_row_count && program->tendon_row[row].tendon == tendon; ++row) {
+    for (; row < program->count.tendon_rows && program->tendon_row[row].tendon == tendon; ++row) {
       pull_tendon_row(p, program->tendon_row + row, cotangent);
     }
     pull_tendon(p, tendon, cotangent);

@@ -54,7 +54,7 @@ static void pull_offset(const pullback *p, const contact_block *block, double co
 /* Takes the cotangents m, along the contact's axes, of offsets that depend on v. */
 static void pull_in_time(const pullback *p, const contact_block *block, const qd_contact *contact,
                          const double m[MOTION_MAX], contact_motion *out) {
-  const twist_field *field = &p->s->w->problem.velocity;
+  const twist_field *field = &p->s->w->problem.state.velocity;
   double f[MOTION_MAX];
   relative_motion x;
   if (block->in_time[0] == 0.0 && block->in_time[1] == 0.0) {
@@ -103,10 +103,10 @@ static void pull_friction(const pullback *p, int index, const relative_motion *z
     along_x[c] += block->in_time[c > 0] * speed[c];
   }
   for (int r = 0; r < block->rows.count; ++r) {
-    const double lambda = program->dual[block->row + r];
+    const double lambda = program->solution.dual[block->row + r];
     const double mu = p->mu[(block->row + r) * p->stride];
     friction_row_slopes(slope, coefficient, &block->rows, r, contact->dim, p->s->options->ray_count,
-                        program->rays);
+                        program->program.rays);
     for (int k = 0; k < 2; ++k) {
       const int component = block->rows.row[r].component[k];
       if (coefficient[k] >= 0) {
@@ -119,7 +119,8 @@ static void pull_friction(const pullback *p, int index, const relative_motion *z
 static double yield_power(const pullback *p, const contact_block *block,
                           const contact_yield *change, const double speed[MOTION_MAX]) {
   double rows[YIELD_ROWS_MAX], sum = 0.0;
-  contact_yield_rows(rows, change, &block->rows, p->s->w->problem.dual + block->row, speed);
+  contact_yield_rows(rows, change, &block->rows, p->s->w->problem.solution.dual + block->row,
+                     speed);
   for (int r = 0; r < block->rows.count; ++r) {
     sum += rows[r] * p->mu[(block->row + r) * p->stride];
   }
@@ -163,7 +164,8 @@ void pull_contact(const pullback *p, int index) {
   double *by_compliance = p->gradient[QD_BY_PAIR_COMPLIANCE];
   if (by_compliance != NULL && block->rows.count > 0 &&
       p->s->model->parameters.pair_compliance[contact->pair] > 0.0) {
-    by_compliance[contact->pair] += w->problem.dual[block->row] * p->mu[block->row * p->stride];
+    by_compliance[contact->pair] +=
+        w->problem.solution.dual[block->row] * p->mu[block->row * p->stride];
   }
   const double by_yield = block->offset == OFFSET_YIELD ? pull_yield(p, block, contact) : 0.0;
   double *by_size = p->gradient[QD_BY_GEOM_SIZE];
@@ -251,7 +253,7 @@ static void pull_half(const pullback *p, const constraint_state *state, const do
   double half[4] = {0.0}, out[2][3] = {{0.0}};
   add_half_cotangent(half, state, &p->d->by_z, moment);
   add_half_cotangent(half, state, &p->point->delta, of->motion + 3);
-  add_half_cotangent(half, state, &p->s->w->problem.velocity, of->late + 3);
+  add_half_cotangent(half, state, &p->s->w->problem.state.velocity, of->late + 3);
   vec3_axpy(half + 1, state->scale, of->violation + 3);
   constraint_half_pull(out, state, half);
   vec3_axpy(p->d->pose[state->body[0]].m, 1.0, out[0]);
@@ -261,7 +263,7 @@ static void pull_half(const pullback *p, const constraint_state *state, const do
 static void pull_constraint(const pullback *p, int index, anchor_cotangents *of) {
   const problem *program = &p->s->w->problem;
   const constraint_state *state = program->constraint + index;
-  const double *force = program->constraint_force + QD_CONSTRAINT_FORCE * index;
+  const double *force = program->solution.constraint_force + QD_CONSTRAINT_FORCE * index;
   const int by_law = contacts_yield_in_time(p->s->options);
   if (state->rows == 6 && state->by_quaternion) {
     pull_half(p, state, program->law[index].turning, of);
@@ -271,7 +273,7 @@ static void pull_constraint(const pullback *p, int index, anchor_cotangents *of)
   pull_anchors(p, state, &p->d->by_z, NULL, force);
   pull_anchors(p, state, &p->point->delta, p->d->twist, of->motion);
   if (by_law) {
-    pull_anchors(p, state, &program->velocity, p->d->bounce, of->late);
+    pull_anchors(p, state, &program->state.velocity, p->d->bounce, of->late);
     linear_form drift[CONSTRAINT_ROWS_MAX];
     for (int i = 0; i < state->rows; ++i) {
       drift[i] = weighed(p, of->drift[i]);
@@ -289,7 +291,7 @@ static void find_cotangents(anchor_cotangents *of, const pullback *p, int row) {
   const double length = constraint_length(state);
   double along = 0.0;
   memset(of, 0, sizeof *of);
-  for (; row < program->equality_count && program->equality[row].constraint == index; ++row) {
+  for (; row < program->count.equalities && program->equality[row].constraint == index; ++row) {
     const anchor_change law = problem_anchor_change(program, row);
     const double nu = p->nu[row * p->stride];
     const int i = program->equality[row].component;
@@ -313,14 +315,15 @@ static void pull_coupling(const pullback *p, int row) {
   linear_form f = weighed(p, p->nu[row * p->stride]);
   form_coupling(&f, p->s, row);
   if (bent >= 0) {
-    add_gradient(p, QD_BY_Q, bent, -state->curvature * program->dual_eq[row] * p->d->z[bent]);
+    add_gradient(p, QD_BY_Q, bent,
+                 -state->curvature * program->solution.dual_eq[row] * p->d->z[bent]);
   }
 }
 
 void pull_constraints(const pullback *p) {
   const problem *program = &p->s->w->problem;
   int row = 0;
-  while (row < program->equality_count) { /* rows of a constraint are contiguous */
+  while (row < program->count.equalities) { /* rows of a constraint are contiguous */
     const int index = program->equality[row].constraint;
     anchor_cotangents of;
     if (program->constraint[index].rows == 1) {
@@ -329,7 +332,7 @@ void pull_constraints(const pullback *p) {
     }
     find_cotangents(&of, p, row);
     pull_constraint(p, index, &of);
-    while (row < program->equality_count && program->equality[row].constraint == index) {
+    while (row < program->count.equalities && program->equality[row].constraint == index) {
       ++row;
     }
   }

@@ -22,7 +22,7 @@ static void pull_poses(const pullback *p) {
   const differential *d = p->d;
   for (int j = 0; j < model->nv; ++j) {
     const screw *S = p->s->w->kinematics.dof_screw + j;
-    const int b = model->dof_body[j];
+    const int b = model->dof.body[j];
     p->gradient[QD_BY_Q][j] +=
         screw_dot(S, d->pose + b) - unmoved_power(S, p->point->delta.unmoved + j, d->twist + b) -
         unmoved_power(S, d->by_z.unmoved + j, p->point->forces + b) -
@@ -50,7 +50,7 @@ static void pull_mocap(const pullback *p) {
 /* For DOF j: K - T_j x* H, where H is the sum of momentum_z, K of carried_z, over the bodies that
  * it carries, and T_j the velocity that it does not move. */
 static void carried_behind(wrench *out, const pullback *p, int j) {
-  const int b = p->s->model->dof_body[j];
+  const int b = p->s->model->dof.body[j];
   wrench part;
   *out = p->d->carried_z[b];
   screw_cross_wrench(&part, p->point->motion.velocity.unmoved + j, p->d->momentum_z + b);
@@ -71,7 +71,7 @@ static void pull_velocities(const pullback *p) {
   const body_motion *m = &p->point->motion;
   for (int j = 0; j < model->nv; ++j) {
     const screw *S = p->s->w->kinematics.dof_screw + j;
-    const int b = model->dof_body[j], joint = model->dof_joint[j];
+    const int b = model->dof.body[j], joint = model->dof.joint[j];
     screw turned;
     wrench behind;
     carried_behind(&behind, p, j);
@@ -79,7 +79,7 @@ static void pull_velocities(const pullback *p) {
     add_gradient(p, QD_BY_Q, j,
                  unmoved_power(S, m->velocity.unmoved + j, d->velocity_z + b) +
                      screw_dot(&turned, &behind) -
-                     unmoved_power(S, p->s->w->problem.velocity.unmoved + j, d->bounce + b));
+                     unmoved_power(S, p->s->w->problem.state.velocity.unmoved + j, d->bounce + b));
     add_gradient(p, QD_BY_V, j, screw_dot(S, d->bounce + b));
     add_stirred(p, j,
                 unmoved_power(S, m->before + j, d->momentum_z + b) -
@@ -97,8 +97,8 @@ static void pull_step_length(const pullback *p) {
   const model_parameters *par = &model->parameters;
   for (int j = 0; j < model->nv; ++j) {
     const screw *S = p->s->w->kinematics.dof_screw + j;
-    const int joint = model->dof_joint[j];
-    double power = screw_dot(S, p->d->momentum_z + model->dof_body[j]);
+    const int joint = model->dof.joint[j];
+    double power = screw_dot(S, p->d->momentum_z + model->dof.body[j]);
     if (p->s->options->dynamic) {
       power += par->joint_armature[joint] * p->d->z[j];
     }
@@ -109,7 +109,7 @@ static void pull_step_length(const pullback *p) {
 /* Rotors: L = -z armature acceleration. */
 static void pull_rotors(const pullback *p) {
   for (int j = 0; j < p->s->model->nv; ++j) {
-    const int joint = p->s->model->dof_joint[j];
+    const int joint = p->s->model->dof.joint[j];
     add_gradient(p, QD_BY_JOINT_ARMATURE, joint, -p->d->z[j] * p->point->free_delta[j]);
   }
 }
@@ -151,7 +151,7 @@ static void masked_field(const pullback *p, twist_field *out, const double *mask
 static void begin_bodies(const pullback *p) {
   differential *d = p->d;
   const qd_model *model = p->s->model;
-  const size_t bytes = (size_t)model->body_count * sizeof(wrench);
+  const size_t bytes = (size_t)model->body.count * sizeof(wrench);
   twist_field_compute(&d->by_z, model, &p->s->w->kinematics, d->z);
   masked_field(p, &d->mass_z, p->point->mass_scale);
   masked_field(p, &d->gravity_z, p->point->falls);
@@ -233,7 +233,7 @@ void pullback_add(const solved_step *s, const double *mu, const double *nu, int 
     }
   }
   pressure_derivative_pull(s, mu, stride, gradient);
-  for (int b = 1; b < s->model->body_count; ++b) {
+  for (int b = 1; b < s->model->body.count; ++b) {
     pull_body(&p, b);
   }
   pull_joints(&p);
