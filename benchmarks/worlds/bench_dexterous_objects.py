@@ -42,6 +42,8 @@ LOST = 0.15
 """Distance from the goal beyond which an object counts as dropped, m."""
 MARGIN = 0.02
 """Contacts of the model within this distance, m; farther ones would carry less than a weight in 20."""
+TOUCH = 5.0
+"""Weight of the distances of the fingertips from the object: some fingers begin away from it."""
 STEPS_AHEAD = 20
 """Steps of the model that all iterations of a call look ahead together: its time is within 50 ms."""
 MISSING = {"stanford_bunny2.stl": "bunny.stl"}
@@ -165,7 +167,8 @@ Act = Callable[[Any, Any], Any]
 
 def mpc(world: World) -> Act:
     task = task_of(world)
-    settings = planning.dexterous(task, period=world.period).replace(stride=world.bound)
+    settings = planning.dexterous(task, period=world.period, touch=TOUCH)
+    settings = settings.replace(stride=world.bound)
     count = max(1, round(STEPS_AHEAD / settings.horizon))
     loop = planning.Mpc(task, settings, iterations=count, first_iterations=count)
     return lambda q, v: loop.act(q)

@@ -54,7 +54,11 @@ def test_settings_follow_from_sizes() -> None:
     )
     quick = planning.dexterous(free_cube(0.1, 0.03, 0.2), period=0.04)
     assert quick.horizon * 0.04 == pytest.approx(base.horizon * base.h)  # as far ahead in time
-    assert base.cost.touch == pytest.approx(4.0 * twice.cost.touch)  # type: ignore[union-attr]
+    near, far = (
+        planning.dexterous(free_cube(0.1, a, b), touch=5.0).cost.touch  # type: ignore[union-attr]
+        for a, b in ((0.03, 0.2), (0.06, 0.4))
+    )
+    assert near == pytest.approx(4.0 * far) and base.cost.touch == 0.0  # type: ignore[union-attr]
     with pytest.raises(ValueError, match="period"):
         planning.dexterous(free_cube(0.1, 0.03, 0.2), period=0.0)
     for bad in (-1.0, np.nan, (1.0, 1.0, 1.0)):

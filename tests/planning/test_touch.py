@@ -60,8 +60,8 @@ def driven(task: planning.Task, loop: planning.Mpc, steps: int) -> np.ndarray:
 def test_fingers_outside_the_margin_come_to_the_object_and_move_it() -> None:
     """No contact is near enough to have a derivative; only the fingers' distances say where to go."""
     task = fingers_away(0.06)
-    settings = planning.dexterous(task)
-    assert task.reached(driven(task, planning.Mpc(task), 30))
+    settings = planning.dexterous(task, touch=5.0)
+    assert task.reached(driven(task, planning.Mpc(task, settings), 30))
     assert settings.cost is not None
     blind = settings.replace(cost=dataclasses.replace(settings.cost, touch=0.0))
     left = driven(task, planning.Mpc(task, blind), 30)
@@ -109,7 +109,7 @@ def test_the_end_of_a_link_is_its_point_farthest_from_the_joint() -> None:
 def test_commands_stay_within_a_stride_of_the_measured_robot() -> None:
     task = fingers_away(0.06)
     stride = 0.004
-    settings = planning.dexterous(task).replace(stride=stride)
+    settings = planning.dexterous(task, touch=5.0).replace(stride=stride)
     loop, q, longest = planning.Mpc(task, settings), np.array(task.start), 0.0
     for _ in range(12):
         u = loop.act(q)

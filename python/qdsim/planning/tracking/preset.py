@@ -29,10 +29,6 @@ PRESS = 10.0
 """Largest force of the springs, in weights of the object, if the actuators' limits are unknown.
 Fingers that press three times as hard throw light objects out of the hand; with half of it, they
 turn them slowly."""
-TOUCH = 5.0
-"""Weight of the distances of the fingertips, in lengths of the object, from its centre. Without it,
-fingers leave the object, which the others then push out of the hand. With five times as much, they
-press on light objects from above, or throw them over."""
 
 
 def in_space(task: Task) -> bool:
@@ -52,7 +48,11 @@ def stiff_kappa(weight: float, length: float) -> float:
 
 
 def dexterous(
-    task: Task, force: float | ArrayLike | None = None, *, period: float = PERIOD
+    task: Task,
+    force: float | ArrayLike | None = None,
+    *,
+    period: float = PERIOD,
+    touch: float = 0.0,
 ) -> ImpcOptions:
     """Choose settings of :class:`Mpc` for in-hand manipulation that also work in simulators and on
     robots.
@@ -68,12 +68,16 @@ def dexterous(
             None: a force that presses with 10 times the object's weight, within the force limits of
             the model's actuators.
         period: control period, s. The horizon is one second.
+        touch: weight of the distances of the fingertips, in lengths of the object, from its centre
+            (:class:`TrackingCost`). With 5, fingers that begin away from the object come to it, and
+            do not leave it; with more they press on light objects from above. Where the fingers
+            also have to let go, as in roadmaps, it is in their way.
 
     Raises:
         TypeError, ValueError: if an argument is invalid; the message names it.
     """
     instance("task", task, Task)
-    period = number("period", period, above=0)
+    period, touch = number("period", period, above=0), number("touch", touch, least=0)
     model = task.model
     gear = np.abs(np.asarray(model.actuator_gear))
     stiffness = np.asarray(model.parameters.actuator_stiffness)
@@ -89,7 +93,7 @@ def dexterous(
         object=TrackingCost.for_task(task).object,
         robot=tuple(POSTURE * (tip * gear) ** 2),
         command=tuple(MOVES * tip**2),
-        touch=TOUCH / task.length**2,
+        touch=touch / task.length**2,
     )
     return ImpcOptions(
         horizon=max(1, round(HORIZON * PERIOD / period)),
