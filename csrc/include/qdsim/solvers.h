@@ -76,7 +76,8 @@ typedef struct qd_cone_program {
 } qd_cone_program;
 
 typedef struct qd_cone_options {
-  double tolerance;    /* relative, on primal and dual residual and complementarity; default 1e-9 */
+  double tolerance;    /* relative, on primal and dual residual and complementarity; default 1e-9;
+                          methods stop there, answers are judged by s (qd_cone_solve) */
   int iteration_limit; /* default 100 */
   int polish;     /* 1: polish exact solutions by Newton's method on the active set, to rounding;
                      default 1 */
@@ -182,8 +183,9 @@ size_t qd_cone_workspace_bytes(const qd_cone_workspace *workspace);
  *   dual_residual_j that is rounding (1e-15) of the forces in columns connected with j by rows and
  *   Q, directly or through others, counts as zero.
  * - Complementarity: |dual o slack - target_mu e|, and the same with Gx + g as slack, is at most
- *   s max(S_i R_i, target_mu). In an exact program the sum of the products (the duality gap) is at
- *   most s times the terms of the objective and its dual, or 1e-12 of the sum of S_i R_i.
+ *   s max(S_i R_i, target_mu). In an exact program that is not a step's, the sum of the products
+ *   (the duality gap) is at most s times the terms of the objective and its dual, or 1e-12 of the
+ *   sum of S_i R_i.
  * - Multipliers lie in their cones, up to rounding or a force of s S_i.
  * - In compliant rows, R_i s is at least that share of the terms of Gx + g + R dual, which is the
  *   quantity tested. In exact interval rows, that slack, or the distance to the end of the interval
