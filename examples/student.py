@@ -36,11 +36,12 @@ from known_turns import (
     starts,
     turns_from_home,
 )
+from model_world import Model
 from numpy.typing import NDArray
 from ppo import layers, network, of_types
 from turning import ID, Hand, Student, angle
 
-from qdsim import step, systems
+from qdsim import systems
 from qdsim._core import SolverError
 from qdsim.description.arrays import rotation_matrix
 from qdsim.envs import Policy
@@ -57,30 +58,6 @@ OFTEN = 3
 """Number of turns between level rotations for each other one: they are the longest and the most frequent."""
 PART = 64
 """Rows of each move in a batch."""
-
-
-class Model(World):
-    """The quasi-dynamic model as a world; a time step is a control period."""
-
-    def __init__(self, task: Task) -> None:
-        options = TransferOptions(timestep=task.options.h, control_period=task.options.h)
-        still = np.zeros(task.model.nv)
-        super().__init__(task.model, task.space, options, still, compensated=True)
-        self.task, self._q = task, np.array(task.start)
-
-    @property
-    def q(self) -> Array:
-        return self._q.copy()
-
-    @property
-    def v(self) -> Array:
-        return np.zeros(self.model.nv)
-
-    def _place(self, q: Array) -> None:
-        self._q = np.array(q)
-
-    def _step(self, u: Array) -> None:
-        self._q = np.asarray(step(self.model, self._q, u, self.task.options).q_next)
 
 
 class Rows(NamedTuple):

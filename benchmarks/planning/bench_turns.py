@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
-import sys
 import time
 import warnings
 from collections import Counter
@@ -78,8 +77,7 @@ def driven(made: Roadmap, tolerance: float) -> Control:
 
 def learned(folder: Path, task: Task) -> Control:
     """The networks of examples/student.py as a controller, at the beginning of a trial."""
-    sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
-    from turning import Hand, Student  # an example, not a part of the package
+    from turning import Hand, Student  # an example, not a part of the package; needs gymnasium
 
     return Student.load(folder, Hand(task)).control
 

@@ -8,17 +8,21 @@ there. A trial ends when the object is lost, when 80 s of the world's time pass 
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qdsim import step
 from qdsim._core import SolverError
-from qdsim.planning import Task, TransferOptions
+from qdsim.planning import Task
 from qdsim.planning.execution.plant import Plant
 from qdsim.planning.execution.world import World
 from qdsim.systems import cube_goal
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
+from model_world import Model
 
 Array = NDArray[np.float64]
 LIMIT = 80.0
@@ -73,28 +77,8 @@ class InMujoco(Watch, Plant):
     """A watched plant in MuJoCo."""
 
 
-class InModel(Watch, World):
+class InModel(Watch, Model):
     """The watched quasi-dynamic model; a time step is the task's own."""
-
-    def __init__(self, task: Task) -> None:
-        options = TransferOptions(timestep=task.options.h, control_period=task.options.h)
-        still = np.zeros(task.model.nv)
-        super().__init__(task.model, task.space, options, still, compensated=True)
-        self.task, self._q = task, np.array(task.start)
-
-    @property
-    def q(self) -> Array:
-        return self._q.copy()
-
-    @property
-    def v(self) -> Array:
-        return np.zeros(self.model.nv)
-
-    def _place(self, q: Array) -> None:
-        self._q = np.array(q)
-
-    def _step(self, u: Array) -> None:
-        self._q = np.asarray(step(self.model, self._q, u, self.task.options).q_next)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -58,16 +58,13 @@ class Recording:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Batch:
-    """Pieces of one length: configurations (n, N + 1, nq), initial velocities (n, nv), commands
-    (n, T, nu)."""
+    """Pieces of one length: number of steps from one configuration to the next, configurations
+    (n, N + 1, nq), initial velocities (n, nv), and commands (n, T, nu)."""
 
+    stride: int
     q: Array
     v: Array
     u: Array
-
-    @property
-    def stride(self) -> int:
-        return int(self.u.shape[1]) // (int(self.q.shape[1]) - 1)
 
 
 class Pieces:
@@ -90,7 +87,8 @@ class Pieces:
                 u = recording.u[t * stride : (t + len(q) - 1) * stride]
                 by_shape.setdefault((len(q), stride), []).append((q, v[t], u))
         self.batches = [
-            _Batch(*(np.array(part) for part in zip(*rows))) for rows in by_shape.values()
+            _Batch(stride, *(np.array(part) for part in zip(*rows)))
+            for (_, stride), rows in by_shape.items()
         ]
 
     def _errors(self, path: Array, batch: _Batch) -> Array:

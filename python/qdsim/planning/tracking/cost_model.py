@@ -46,6 +46,8 @@ class CostModel:
         It is full for an object that is a length or a radian away, and decreases with the square of
         the distance, as the object's own cost does: at the goal it would move the object away.
         """
+        if self.tips is None:
+            return
         e, _ = self.errors(q[None])
         self.pull = self.touch * min(1.0, float(np.sum((self.unit * e[0]) ** 2)))
 
