@@ -410,7 +410,10 @@ class _Rollout(torch.autograd.Function):  # type: ignore[misc]  # torch is not l
         wanted = ctx.needs_input_grad[2:]
         wrt = [name for name, needed in zip(ctx.names, wanted) if needed]
         *arrays, path, status = ctx.saved_tensors
-        found = iter(_Pullback.apply(ctx.call, ctx.names, wrt, *arrays, path, status, cotangent))
+        tensors = (*arrays, path, status, cotangent)
+        ends = _are_real(tensors) and not torch.is_grad_enabled()  # nothing differentiates it again
+        pull = _Pullback.forward if ends else _Pullback.apply
+        found = iter(pull(ctx.call, ctx.names, wrt, *tensors))
         return None, None, *(next(found) if needed else None for needed in wanted)
 
     @staticmethod

@@ -141,10 +141,10 @@ def in_rows(array: Array, lead: tuple[int, ...], inner: int) -> Array:
 
 def check_finite(name: str, flat: Array, lead: tuple[int, ...]) -> None:
     shared = flat[:1] if flat.strides[0] == 0 else flat
-    bad = ~np.isfinite(shared)  # once: another thread may write to the array meanwhile
-    if not bad.any():
+    good = np.isfinite(shared)  # once: another thread may write to the array meanwhile
+    if good.all():
         return
-    index = tuple(int(i) for i in np.argwhere(bad)[0])
+    index = tuple(int(i) for i in np.argwhere(~good)[0])
     where = str(index[1]) if len(index) == 2 else str(list(index[1:]))
     value = flat[index]
     raise ValueError(f"{name}: {sample_name(index[0], lead)}: element {where} is {value}")
