@@ -107,7 +107,7 @@ class Controllers:
         if holds:
             return ("grip", "mpc", "planned", "sampling"), "two fingers or more can hold the object"
         if lies_on_a_plane(self.task.model, self.task.space):
-            reason = "the object is pushed on a plane that is not part of the model"
+            reason = "the object is pushed on a support that is not part of the model"
             return ("mpc", "planned", "sampling"), reason
         if in_space(self.task):
             return ("planned",), "the object is pushed, not held, and can be thrown"
