@@ -8,6 +8,7 @@ import pytest
 import qdsim
 from qdsim import planning, systems
 from qdsim.planning.grasps.resting import landing
+from qdsim.planning.roadmap.poses import draw_poses
 from qdsim.planning.search.rrt import _Search
 
 OPTIONS = qdsim.Options(h=0.1, margin=0.2)
@@ -51,6 +52,26 @@ def test_what_is_let_go_lands_flat(seed):
 def test_what_falls_out_of_the_scene_lands_nowhere():
     model = qdsim.load(SCENE.format(floor="", z=0.3, shape='type="sphere" size=".03"'))
     assert landing(model, model.default_q, "object", OPTIONS) is None
+
+
+def test_poses_are_drawn_where_the_object_rests_in_the_box():
+    """Half of the box of subgoals is beyond the edge of a table, from which the object falls to the ground."""
+    table = '<geom type="box" size=".5 .5 .1" pos="-.5 0 .1"/>' + FLOOR
+    model = qdsim.load(SCENE.format(floor=table, z=0.23, shape='type="box" size=".03 .03 .03"'))
+    start = np.array(model.default_q)
+    start[model.slice_q("object")][0] = -0.2
+    room = np.array([0.25, 0.1, 0.01, 0.1, 0.1, np.pi])
+    middle = np.array([0.2, 0.0, 0.0, 0.0, 0.0, 0.0])
+    ends = middle - room, middle + room
+    task = planning.Task(
+        "edge", model, OPTIONS, start, start, "object", *ends, start_tolerance=1e-3
+    )
+    drawn = draw_poses(task, 12, np.random.default_rng(0))
+    assert len(drawn) == 12
+    for q in drawn:
+        pos, rot = model.body_pose(q, "object")
+        assert pos[2] == pytest.approx(0.23, abs=2e-3) and rot[2, 2] > 0.99
+        assert pos[0] < 0.031
 
 
 def book(index):

@@ -6,10 +6,11 @@ import numpy as np
 
 from qdsim.array_type import Array
 from qdsim.planning.grasps.placing import placed
-from qdsim.planning.grasps.resting import is_stable, landing
+from qdsim.planning.grasps.resting import STILL_POSITION, STILL_ROTATION, is_stable, landing
 from qdsim.planning.grasps.samplers.touching import CHOICES
 from qdsim.planning.task.drives import robot_q
 from qdsim.planning.task.goal_set import Target, way_to
+from qdsim.planning.task.oddities import beyond_box
 from qdsim.planning.task.robot import CONTACT_TOLERANCE, penetration
 from qdsim.planning.task.task import DRAWS, Task
 
@@ -62,15 +63,27 @@ def parked(task: Task, q: Array, rng: np.random.Generator) -> Array | None:
 
 
 def draw_pose(task: Task, rng: np.random.Generator) -> Array | None:
-    """Draw a resting pose from the task's box with the robot parked ``(nq,)``; None if none was found."""
+    """Draw a resting pose in the task's box with the robot parked ``(nq,)``; None if none was found.
+
+    A drawn pose in the air is replaced by where the object comes to rest, if that is in the box.
+    """
     for _ in range(DRAWS):
         share = rng.random(task.space.size)
         drawn = task.with_object(task.start, task.lower + share * (task.upper - task.lower))
         rests = resting(task, drawn)
-        there = None if rests is None else parked(task, rests, rng)
+        if rests is None or not _in_box(task, rests):
+            continue
+        there = parked(task, rests, rng)
         if there is not None:
             return there
     return None
+
+
+def _in_box(task: Task, q: Array) -> bool:
+    """Return whether the object is in the task's box, but for what counts as resting."""
+    way = task.space.difference(q, task.start)
+    room = np.where(task.space.rotation, STILL_ROTATION, STILL_POSITION)
+    return bool(beyond_box(task.space, way, (task.lower, task.upper), room).max() <= 0.0)
 
 
 def draw_poses(task: Task, count: int, rng: np.random.Generator) -> Array:

@@ -13,7 +13,7 @@ from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.task.space import ObjectSpace
 
-__all__ = ["LARGE_ANGLE", "depth_in_walls", "warn_of_oddities", "warn_of_walls"]
+__all__ = ["LARGE_ANGLE", "beyond_box", "depth_in_walls", "warn_of_oddities", "warn_of_walls"]
 
 LARGE_ANGLE = 4.0 * math.pi
 """Larger angles, rad, are probably in degrees."""
@@ -44,8 +44,7 @@ def warn_of_oddities(
         said = f"rotation_tolerance: {tolerances[1]:.4g} rad looks like degrees; any rotation is within it"
         _warn(said)
     slack = np.where(turns, tolerances[1], tolerances[0])
-    beyond = [np.maximum(lower - d, d - upper) - slack for d in _displacements(space, shift)]
-    worst = min(beyond, key=lambda excess: float(excess.max()))
+    worst = beyond_box(space, shift, box, slack)
     if worst.max() > 0.0:
         i = int(worst.argmax())
         unit = "rad" if turns[i] else "m"
@@ -84,6 +83,24 @@ def depth_in_walls(model: Model, space: ObjectSpace, q: Array) -> tuple[float, s
             depth = max(-float(contact["dist"]), 0.0)
             return depth, model.body_names[int(pair[still.index(True)])]
     return 0.0, ""
+
+
+def beyond_box(space: ObjectSpace, shift: Array, box: tuple[Array, Array], slack: Array) -> Array:
+    """Return by how much a displacement of the object is outside of a box, in each coordinate.
+
+    Of all displacements to the same pose, the one that is least outside counts.
+
+    Args:
+        space: the object's coordinates.
+        shift: displacement ``(size,)``, m and rad.
+        box: lower and upper ends ``(size,)``.
+        slack: what counts as inside ``(size,)``.
+
+    Returns:
+        ``(size,)``, at most 0 where it is inside.
+    """
+    beyond = [np.maximum(box[0] - d, d - box[1]) - slack for d in _displacements(space, shift)]
+    return min(beyond, key=lambda excess: float(excess.max()))
 
 
 def _displacements(space: ObjectSpace, shift: Array) -> list[Array]:
