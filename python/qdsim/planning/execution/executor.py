@@ -360,7 +360,7 @@ class Executor:
         assert schedule is not None
         record = self._move(track, "grip", self.task.off(stroke.segment.end))
         ended: str = yield from hand.follow(schedule, record, SETTLE, give_up=True)
-        track.phase = min(record.samples[-1].time, track.duration)
+        track.phase = min(hand.phase, track.duration)
         self._close_record("arrived" if self._routes.far() <= LEFT else ended)
 
     def _go_to_any(self, hand: Hand, strokes: tuple[Stroke, ...]) -> Commands[Stroke | None]:

@@ -28,6 +28,8 @@ __all__ = ["LEAVING", "Hand"]
 _ROLLED = 6e-3
 """Distance of the object from where it should be at which a stroke or a regrasp is given up, m; with a
 tenth, test_holds_that_creep.py fails."""
+_LATE = 0.5 * _ROLLED
+"""Distance of the object from where it should be at which its path waits for it, m."""
 LEAVING = MotionOptions(
     clearance=3e-3, speed=2.0, acceleration=None, penetration=5e-3, time_limit=2.0
 )
@@ -43,6 +45,9 @@ class Hand:
         world: The interface of the simulator for loops.
         grip: The control law; its period is the control period.
         options: Time step and settling time.
+
+    Attributes:
+        phase: Planned time of the object's pose on the last path that it followed, s.
     """
 
     def __init__(self, world: World, grip: Grip, options: TransferOptions) -> None:
@@ -52,7 +57,7 @@ class Hand:
         self._count = max(1, round(self.period / options.timestep))
         # control periods for fingers to reach the object, or for the object to reach its support
         self._approach = self._periods(grip.options.reach / LANDING)
-        self.u = np.zeros(self.model.nu)
+        self.u, self.phase = np.zeros(self.model.nu), 0.0
         self._creep = np.zeros(self.space.size)
         self._before = self.world.q
 
@@ -133,26 +138,34 @@ class Hand:
     ) -> Commands[Outcome]:
         """Move the object along a segment's path, and hold it at the end.
 
+        The path waits for an object that is late, as long as that comes nearer.
+
         Args:
             schedule: The segment as a function of time.
             record: Measures the execution.
             settle: Time at the end, s.
             give_up: Whether to stop if the grip is bad; else the object is held in place.
         """
-        bad, time, frozen, end = 0, 0.0, None, schedule.duration + settle
-        while time <= end + 1e-9:
+        bad, frozen, end = 0, None, schedule.duration + settle
+        self.phase, time, nearest, idle = 0.0, 0.0, np.inf, 0.0
+        while self.phase <= end + 1e-9:
             q = self.world.q
-            planned = schedule.configuration(time)
+            planned = schedule.configuration(self.phase)
             if record.take(time, planned, self.u):
                 return "lost"
-            ahead = schedule.configuration(time + self.period)
+            off = self.space.errors(q, planned)[0]
+            late = off > _LATE and frozen is None
+            idle = idle + self.period if late and off >= nearest else 0.0
+            nearest = min(nearest, off) if late else np.inf
+            step = 0.0 if late and idle < SETTLE else self.period
+            ahead = schedule.configuration(self.phase + step)
             if frozen is not None:
                 planned = ahead = frozen
             feed = self.space.difference(ahead, planned)
             way = feed + self.grip.towards(q, planned, self.period)
             made = self._told(q, way, lean=self.grip.leans(planned))
             yield from self._reach(made.u)
-            time += self.period
+            self.phase, time = self.phase + step, time + self.period
             near = self.space.errors(q, planned)[0] <= _ROLLED
             bad = 0 if near and self.grip.holds(made) else bad + 1
             if bad >= FAULTS and frozen is None:
