@@ -113,6 +113,42 @@ def test_what_rubs_on_a_plane_that_is_not_in_the_model():
         assert plan.check(model, executable=True).executable is good
 
 
+def test_a_box_that_slides_on_the_floor_is_borne_by_it():
+    """A convex step opens a contact that slides: pushed by 15 mm a step at friction 0.4 the box is 6 mm above the floor
+    at the end of each edge. In a second-order world it slides along."""
+    xml = """
+    <mujoco><option gravity="0 0 -9.81"/><worldbody><geom type="plane" size="1 1 .1" friction=".4"/>
+      <body name="box" pos="0 0 .05"><freejoint name="box"/>
+        <geom type="box" size=".1 .1 .05" mass="1" friction=".1"/></body>
+      <body name="finger" pos="-.121 0 .03"><joint name="push" type="slide" axis="1 0 0" range="-1 1"/>
+        <geom type="sphere" size=".02" mass=".1" friction=".1"/></body></worldbody>
+      <actuator><position joint="push" kp="4000"/></actuator></mujoco>"""
+    model = qdsim.load(xml)
+    options = qdsim.Options(h=0.1)
+    u = np.linspace(0.015, 0.15, 10)[:, None]
+    q = qdsim.rollout(model, model.default_q, u, options).q
+    assert q[-1][model.slice_q("box").start + 2] > 0.055
+    segment = planning.Segment(u, q, np.array([5, 10]))
+    plan = planning.Plan("push", "box", options, q[-1], 0.02, 0.05, 1e-3, (segment,))
+    assert plan.check(model, executable=True).obstacles == ()
+
+
+def test_a_lid_is_borne_by_the_limit_of_its_hinge():
+    xml = """
+    <mujoco><compiler angle="radian"/><option gravity="0 0 -9.81"/><worldbody>
+      <body name="lid" pos="0 0 .2"><joint name="lid" axis="0 -1 0" range="0 2"/>
+        <geom type="box" size=".1 .1 .01" pos=".1 0 0" mass=".5"/></body>
+      <body name="finger" pos=".15 0 .1"><joint name="push" type="slide" axis="0 0 1" range="-1 1"/>
+        <geom type="sphere" size=".02" mass=".1"/></body></worldbody>
+      <actuator><position joint="push" kp="4000"/></actuator></mujoco>"""
+    model = qdsim.load(xml)
+    segment = planning.Segment(np.zeros((1, 1)), np.tile(model.default_q, (2, 1)), np.array([1]))
+    plan = planning.Plan(
+        "stay", "lid", qdsim.Options(h=0.1), model.default_q, 0.02, 0.05, 1e-3, (segment,)
+    )
+    assert plan.check(model, executable=True).obstacles == ()
+
+
 def test_the_flag_is_a_flag():
     plan, model = lift()
     with pytest.raises(TypeError, match="executable"):

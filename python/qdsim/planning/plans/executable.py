@@ -14,10 +14,12 @@ import numpy as np
 from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.grasps.equilibrium import EquilibriumError, holding_command
+from qdsim.planning.grasps.resting import is_stable
 from qdsim.planning.grasps.samplers.carrying import OFF
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.plans.trials import SEEDS, Trials
 from qdsim.planning.task.goal_set import GoalSet
+from qdsim.planning.task.robot import TOUCHING
 from qdsim.step import Options, Step
 
 __all__ = ["judged_forces", "obstacles"]
@@ -54,7 +56,10 @@ def obstacles(
         edges = _edges(segment)
         for i in (0, *(end for _, end in edges)):
             q = np.asarray(model.normalize(segment.configurations[i]))
-            fault = _unborne(weaker, q, options.gravity_on_actuated, bounds)
+            if is_stable(weaker, q, goals.space.body, options):
+                continue
+            reach = min(_gap(model, segment, i), tolerances[0])
+            fault = _unborne(weaker, q, options.gravity_on_actuated, bounds, reach)
             if fault:
                 found.append(f"segment {k}, step {i}: with friction reduced by {OFF:.0%} {fault}")
         for begin, end in edges:
@@ -64,13 +69,43 @@ def obstacles(
     return tuple(found)
 
 
-def _unborne(model: Model, q: Array, heavy_robot: bool, bounds: tuple[Array, Array]) -> str:
-    """Explain why nothing supports the object in a configuration ``(nq,)``; empty if it is supported."""
+def _gap(model: Model, segment: Segment, i: int) -> float:
+    """Return the distance up to which bodies count as touching after step ``i`` of a segment, m.
+
+    A convex step opens a contact that slides by the friction coefficient times the slip, which is about twice the
+    largest displacement of a shape in the step at most.
+    """
+    before, after = segment.configurations[max(i - 1, 0)], segment.configurations[i]
+
+    def place(q: Array, body: int, at: Array) -> Array:
+        position, rotation = model.body_pose(q, model.body_names[body])
+        return np.asarray(position + rotation @ at)
+
+    ways = [
+        np.linalg.norm(place(after, b, at) - place(before, b, at))
+        for b, at in (
+            (int(body), np.asarray(geom.pos))
+            for geom, body in zip(model.description.geoms, model.geom_body)
+            if body > 0
+        )
+    ]
+    friction = float(np.max(model.parameters.pair_friction, initial=0.0))
+    return TOUCHING + 2.0 * friction * float(np.max(ways, initial=0.0))
+
+
+def _unborne(
+    model: Model, q: Array, heavy_robot: bool, bounds: tuple[Array, Array], reach: float
+) -> str:
+    """Explain why nothing supports the object in a configuration ``(nq,)``; empty if it is supported.
+
+    Pairs up to ``reach`` apart count as contacts, m.
+    """
     lower, upper = bounds
     try:
         holding_command(
             model,
             q,
+            reach=reach,
             gravity_on_actuated=heavy_robot,
             tolerance=BALANCED,
             lower=lower,

@@ -261,13 +261,14 @@ class Plan:
             require_static_regrasps: whether a regrasp at which the object would not stay in place
                 without the robot is a fault; otherwise it is a note. CQDC's planners ignore gravity
                 there.
-            executable: whether to look for reasons why an execution may fail
-                (``Verdict.obstacles``). There are two tests. At every waypoint (where segments
-                begin and edges end), some command within bounds and force limits has to hold the
-                object, with contact forces in friction cones narrowed by 30 %. And every edge is
-                simulated by second-order steps in three roll-outs with errors of up to 30 % in
-                friction and in the object's mass, and has to end within twice the tolerances of its
-                planned end. Failures are not faults: the plan may be good in its own model.
+            executable: whether to look for reasons why an execution of the plan's commands alone
+                may fail (``Verdict.obstacles``). There are two tests. At every waypoint (where
+                segments begin and edges end) at which the object does not stay by itself, some
+                command within bounds and force limits has to hold it, with contact forces in
+                friction cones narrowed by 30 %. Contacts that a sliding step opens count. And every
+                edge is simulated by second-order steps in three roll-outs with errors of up to 30 %
+                in friction and in the object's mass, and has to end within twice the tolerances of
+                its planned end. Failures are not faults: the plan may be good in its own model.
         """
         model = model_of(self, model)
         result = self.replay(model)
