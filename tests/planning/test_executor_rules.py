@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 from test_executor import PUSHER
-from test_executor_edges import PINCH
+from test_executor_edges import PINCH, pinch_task
 from test_transfer import table_task
 
 import qdsim
@@ -15,12 +15,17 @@ from qdsim import planning
 from qdsim.array_type import Array
 from qdsim.planning.execution.loops.hand import Hand
 from qdsim.planning.execution.loops.loop import Commands, Record
+from qdsim.planning.execution.loops.pursuit import pursue
+from qdsim.planning.execution.loops.steering import Straight
+from qdsim.planning.execution.loops.track import Track
 from qdsim.planning.execution.plant import Plant, second_order
 from qdsim.planning.execution.schedule import Schedule
 from qdsim.planning.execution.simulators import contacts_of
 from qdsim.planning.execution.strokes import Stroke, StrokePlanner
 from qdsim.planning.grasps.grip import Grip, GripOptions
 from qdsim.planning.plans.trials import SETTLE
+from qdsim.planning.task.goal_set import GoalSet
+from qdsim.planning.tracking.arrival import Arrival
 
 QUICK = planning.TransferOptions(timestep=2e-3, control_period=0.02)
 
@@ -296,3 +301,90 @@ def test_the_ways_on_are_those_that_are_named() -> None:
     with pytest.raises(ValueError, match=r"^routes"):
         planning.ExecutorOptions(routes=())
     assert dataclasses.replace(options, routes=["plan"]).routes == ("plan",)  # type: ignore[arg-type]
+
+
+TALL = """<mujoco><option gravity="0 0 -9.81"/><worldbody><geom type="plane" size="1 1 .1"/>
+  <body name="box" pos="0 0 .1"><joint name="x" type="slide" axis="1 0 0"/>
+    <joint name="z" type="slide" axis="0 0 1"/><joint name="tilt" axis="0 1 0"/>
+    <geom type="box" size=".03 .03 .1" mass="1"/></body>
+  <body name="finger" pos="-.041 0 .18"><joint name="push" type="slide" axis="1 0 0" range="-.2 1"/>
+    <geom type="sphere" size=".01" mass=".1"/></body>
+</worldbody><actuator><position joint="push" kp="2000"/></actuator></mujoco>"""
+
+
+class Pushing:
+    """A controller that goes on at 10 cm/s."""
+
+    period, waits = 0.02, True
+
+    def begin(self, track: Track) -> None: ...
+
+    def command(self, q: Array, v: Array, u_last: Array) -> tuple[Array, str]:
+        return u_last + 0.1 * self.period, ""
+
+    def predicted(self, q: Array, v: Array, u_last: Array) -> float:
+        return 0.0
+
+
+def test_a_straight_way_ends_before_what_is_pushed_falls_over() -> None:
+    """A box of 6 by 20 cm at friction 1 that is pushed at the top tips, and falls from atan(3 / 10) on."""
+    model = qdsim.load(TALL)
+    goal = np.array(model.default_q)
+    goal[model.slice_q("x")] = 0.2
+    space = planning.ObjectSpace(model, "box")
+    plant = Plant(model, space, second_order(model, "box", QUICK), QUICK, compensated=True)
+    plant.reset(model.default_q)
+    tolerances = np.array([0.01, 0.05])
+    track = Track(GoalSet(model, space, goal, None), tolerances, None, plant.q)
+    ends = np.zeros(space.size)
+    task = planning.Task(
+        "push", model, qdsim.Options(), model.default_q, goal, "box", ends - 1.0, ends + 1.0
+    )
+    u, record = np.asarray(model.command_from(plant.q)), Record(plant)
+    commands = pursue(plant, track, Pushing(), record, Arrival(task), u, 1.5, 0.5)
+    with pytest.raises(StopIteration) as end:
+        while True:
+            plant.advance(next(commands))
+    assert end.value.value == "off its way: the object tips"
+    assert abs(plant.q[model.slice_q("tilt")][0]) < np.arctan(0.3)
+
+
+def test_a_straight_way_that_took_the_object_away_is_not_tried_again() -> None:
+    task, _ = table_task()
+    routes = planning.Executor(task)._routes
+    for worse, misses in ((0.0, 1), (1.0, 2)):
+        routes.missed.clear()
+        routes._taken, routes._before = "straight", routes.far() - worse
+        routes._judge()
+        assert routes.missed == {"straight": misses}
+
+
+@pytest.mark.parametrize(("lag", "slow"), [(0.005, False), (0.5, True)])
+def test_joints_that_trail_far_behind_move_what_is_free_at_a_pace(lag: float, slow: bool) -> None:
+    """Two arms whose joints followed their springs by 0.1 s threw a box by 13 cm in 0.4 s, straight to a goal in the
+    air."""
+    executor = planning.Executor(pinch_task(0.02))
+    executor._plant.lag[:] = lag
+    straight = executor._controllers._straight()
+    assert isinstance(straight, Straight) and np.isfinite(straight._pace) == slow
+
+
+@pytest.mark.parametrize(("most", "follows"), [(1.0, True), (0.03, False)])
+def test_a_grip_that_cannot_follow_to_the_end_of_an_edge_is_not_trusted(
+    most: float, follows: bool
+) -> None:
+    """The commands of the fingers end at 3 cm, the path of the box at 8 cm, after 1.6 s."""
+    task = pinch_task(0.08)
+    task = task.replace(command_upper=np.array([1.0, most, 1.0, most]))
+    path = np.array([task.with_object(task.start, [0, 0, up, 0, 0, 0]) for up in (0.0, 0.08)])
+    lifts = [task.model.slice_q(name).start for name in ("lz", "rz")]
+    path[1, lifts] += 0.08
+    segment = planning.Segment(task.model.command_from(path[1:]), path, np.array([1]))
+    controllers = planning.Executor(task)._controllers
+    schedule = Schedule(task.model, segment, 0.1, 1e-3)
+    tolerances = np.array([task.position_tolerance, task.rotation_tolerance])
+    track = Track(task.goals, tolerances, schedule, task.start)
+    gripping = controllers._gripping()
+    gripping.begin(track)
+    predicted = gripping.predicted(task.start, np.zeros(task.model.nv), task.hold(task.start))
+    assert (predicted <= 1.0) == follows, predicted

@@ -39,7 +39,7 @@ from qdsim.planning.task.task import Task
 from qdsim.planning.task.transfer_options import TransferOptions
 from qdsim.planning.tracking.mpc import Mpc
 from qdsim.planning.tracking.predictors import Predictor
-from qdsim.planning.tracking.preset import PERIOD, in_space
+from qdsim.planning.tracking.preset import PERIOD, fastest, in_space
 from qdsim.planning.tracking.sampling import SamplingMpc
 
 __all__ = ["WORTH", "Choice", "Controllers"]
@@ -198,15 +198,19 @@ class Controllers:
         It is the task's own, or that for fingers in space; otherwise that for following plans, at a limited pace.
         """
         task, space, model = self.task, self.task.space, self.task.model
+        slow = MOVING / task.position_tolerance
         if in_space(task) and (task.impc is None or task.impc.method == "feedback"):
-            return Straight(Mpc(task, hold=False), math.inf)
+            # joints that would trail their springs by more than the tolerance throw what they hold
+            trails = fastest(task) * float(self.world.lag.max(initial=0.0))
+            pace = slow if trails > task.position_tolerance else math.inf
+            return Straight(Mpc(task, hold=False), pace)
         tame = follow_task(self.plan, model, self._pace, MOVING)
         weight = object_weight(model, space, task.length)
         reach = spring_reach(model, task.start, PRESS_ON_A_PLANE * weight)
         reach += trail(self.world, task.start, self._pace.speed)
         period = max(self._pace.control_period, PERIOD)
         mpc = Mpc(tame, follow_options(tame, period, np.minimum(reach, 1e3)), hold=False)
-        return Straight(mpc, MOVING / task.position_tolerance)
+        return Straight(mpc, slow)
 
     def _sampled(self) -> Steering:
         given = SamplingOptions(samples=self._given.samples)

@@ -160,9 +160,11 @@ class Routes:
         route, self._taken = self._taken, ""
         if not route:
             return
-        if self._before - self.far() < (NEARER if route == "strokes" else WORTH):
+        gained = self._before - self.far()
+        if gained < (NEARER if route == "strokes" else WORTH):
             # every plan has other pushes, and the number of new plans is limited
-            self.missed[route] = self.missed.get(route, 0) + (route not in PLANS)
+            fault = 0 if route in PLANS else GRASPS if gained < -WORTH else 1
+            self.missed[route] = self.missed.get(route, 0) + fault
         else:
             self.missed.clear()
 

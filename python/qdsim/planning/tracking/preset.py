@@ -13,7 +13,7 @@ from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.robot import levers, object_weight, turning
 from qdsim.planning.task.task import Task
 
-__all__ = ["dexterous", "in_space", "stiff_kappa"]
+__all__ = ["dexterous", "fastest", "in_space", "stiff_kappa"]
 
 GAP = 1.0 / 90.0
 """Distance, in lengths of the object, at which a contact of the smoothed model carries the object's weight."""
@@ -34,6 +34,11 @@ turn them slowly."""
 def in_space(task: Task) -> bool:
     """Return whether the task's object rotates freely and gravity acts on it."""
     return bool(task.space.rotation_vectors) and bool(np.any(task.model.parameters.gravity))
+
+
+def fastest(task: Task) -> float:
+    """Return the largest speed of fingertips under the settings of :func:`dexterous`, m/s."""
+    return max(RADII) * task.length / PERIOD
 
 
 def stiff_kappa(weight: float, length: float) -> float:

@@ -51,6 +51,7 @@ def pursue(
     period = count * world.timestep
     progress = _Progress(track, stall, settle)
     time, faults = 0.0, 0
+    tilt = TILT + (0.0 if track.schedule else _tipped(world, world.q, track.end))
     while True:
         q = world.q
         if record.take(time, track.pose(track.phase), u):
@@ -60,7 +61,7 @@ def pursue(
         went = track.advance(q, period, steering.waits)
         if ended := progress.ended(q, period, went):
             return ended
-        if track.schedule is not None and _tipped(world, q, track.pose(track.phase)) > TILT:
+        if _tipped(world, q, track.pose(track.phase)) > tilt:
             return "off its way: the object tips"
         u_next, fault = steering.command(q, world.v, u)
         if not np.isfinite(u_next).all():

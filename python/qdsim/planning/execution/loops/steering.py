@@ -15,6 +15,7 @@ from qdsim.array_type import Array
 from qdsim.planning.execution.loops.follower import Follower
 from qdsim.planning.execution.loops.loop import World
 from qdsim.planning.execution.loops.track import Track
+from qdsim.planning.grasps.carried import grip_of_steps
 from qdsim.planning.grasps.grip import Grip
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.mpc import Mpc
@@ -272,7 +273,8 @@ class Gripping:
     def __init__(self, world: World, grip: Grip, task: Task) -> None:
         self.world, self._grip, self._task = world, grip, task
         self.period = grip.options.period
-        self._options = task.options.replace(h=self.period, infeasible="soften")
+        self._foreseen = grip_of_steps(task, grip.options)
+        self._options = task.options.replace(h=self._foreseen.options.period, infeasible="soften")
 
     def begin(self, track: Track) -> None:
         """Start an edge."""
@@ -280,12 +282,12 @@ class Gripping:
 
     def command(self, q: Array, v: Array, u_last: Array) -> tuple[Array, str]:
         """Return the command that moves the object by the displacement of one period."""
-        return self._command(q, self.track.phase, self.world.lag)
+        return self._command(self._grip, q, self.track.phase, self.world.lag)
 
-    def _command(self, q: Array, phase: float, lag: Array | None) -> tuple[Array, str]:
-        grip, space, track = self._grip, self._task.space, self.track
-        planned, ahead = track.pose(phase), track.pose(phase + self.period)
-        way = space.difference(ahead, planned) + grip.towards(q, planned, self.period)
+    def _command(self, grip: Grip, q: Array, phase: float, lag: Array | None) -> tuple[Array, str]:
+        space, track, period = self._task.space, self.track, grip.options.period
+        planned, ahead = track.pose(phase), track.pose(phase + period)
+        way = space.difference(ahead, planned) + grip.towards(q, planned, period)
         load = self.world.support_load(way)
         made = grip.command(q, way, lean=grip.leans(planned), load=load, lag=lag)
         if made.fingers < grip.fingers:
@@ -293,16 +295,21 @@ class Gripping:
         return made.u, "" if grip.holds(made) else "no forces of the fingers hold the object"
 
     def predicted(self, q: Array, v: Array, u_last: Array) -> float:
-        """Predict the error in closed loop with quasi-dynamic steps, without the joints' lag."""
-        model, here = self._task.model, np.array(q)
+        """Predict the error at the end of the edge, in closed loop with quasi-dynamic steps, without the joints' lag.
+
+        It is infinite if the fingers lose the object on the way.
+        """
+        model, here, period = self._task.model, np.array(q), self._options.h
         if self._grip.touching(here) < self._grip.fingers:
             return math.inf
-        for k in range(HORIZON):
-            u, fault = self._command(here, self.track.phase + k * self.period, None)
+        first, left = self.track.phase, self.track.duration - self.track.phase
+        count = max(HORIZON, math.ceil(left / period))
+        for k in range(count):
+            u, fault = self._command(self._foreseen, here, first + k * period, None)
             if fault:
                 return math.inf
             try:
                 here = np.array(step(model, here, u, self._options).q_next)
             except SolverError:
                 return math.inf
-        return self.track.off(here, self.track.phase + HORIZON * self.period)
+        return self.track.off(here, first + count * period)
