@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["GOALS", "scenes"]
+import numpy as np
+
+__all__ = ["GOALS", "drawn_goal", "scenes"]
 
 GOALS = {
     "arm_wall": ("box", ("0.6 0.1 -", ".59 -.06 - 40deg", ".55 .05 .06 0.7071 0 0.7071 0")),
@@ -17,6 +19,16 @@ GOALS = {
     "pusher_crate": ("crate", (".25 .05 -", ".2 -.1 - 50deg", ".05 .12 - -90deg")),
 }
 """The object of each, and goals as ``qdsim plan --goal`` takes them."""
+DRAWN = {
+    "arm_wall": ((0.5, 0.66), (-0.1, 0.1), 60, (0.0501, 0.0502), "0.7071 0 0.7071 0"),
+    "arm_lid": ((0.3, 1.6),),
+    "two_arms": ((0.42, 0.58), (-0.07, 0.07), 40, (0.13, 0.22), ""),
+    "three_fingers": ((-0.02, 0.02), (-0.02, 0.02), 60, (0.045, 0.062), ""),
+    "gripper_bar": ((-0.15, 0.15), (-0.15, 0.15), 90, (0.05, 0.12), ""),
+    "pusher_crate": ((0.0, 0.28), (-0.18, 0.18), 110, (), ""),
+}
+"""Ranges of goals: of the lid's angle; or of x and y in m, of the yaw in degrees, and of z for every third goal, which
+is in the air, or tipped onto a side."""
 
 LINKS = (
     ("0 0 .333", "0 0 0", 2.897, 900, 87, 2.74),
@@ -143,3 +155,16 @@ def scenes() -> dict[str, str]:
     ):
         found[name] = (bodies + thing, own, start, rest)
     return {name: scene(name, *parts) for name, parts in found.items()}
+
+
+def drawn_goal(name: str, number: int, attempt: int = 0) -> str:
+    """Draw a goal from the ranges of a scene, in the words of ``qdsim plan --goal``; each attempt draws another one."""
+    rng, (x, *others) = np.random.default_rng([number, attempt]), DRAWN[name]
+    if not others:
+        return f"{rng.uniform(*x):.3f}"
+    y, turn, z, tipped = others
+    place = f"{rng.uniform(*x):.3f} {rng.uniform(*y):.3f}"
+    yaw = f"{rng.uniform(-turn, turn):.0f}deg"
+    if not z or number % 3 != 2:
+        return f"{place} - {yaw}"
+    return f"{place} {rng.uniform(*z):.3f} {tipped or yaw}"

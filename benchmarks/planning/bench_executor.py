@@ -1,6 +1,6 @@
 """``planning.Executor`` on random goals, in MuJoCo at 1 ms, with its stiff contacts and with its default ones.
 
-Goals of pushing, planar hand and door are drawn evenly from the task's box of subgoals. Goals of ball and cube are
+Goals of pushing, planar hand, door and arms are drawn evenly from the task's box of subgoals. Goals of ball and cube are
 rotation vectors drawn evenly from a ball of 60 degrees, at the position of the start. Plans are those of ``paced``
 and ``rrt``, with the goal's number as seed. The cube's task has no sampler; its plan is that of ``impc``. If no plan
 is found, the executor begins without one.
@@ -45,6 +45,9 @@ SYSTEMS = {
     "ball": ("allegro_sphere", "half_turn"),
     "cube": ("allegro_cube", "turn"),
     "door": ("allegro_door", "open"),
+    "bucket": ("iiwa_planar", "half_turn"),
+    "cylinder": ("iiwa_bimanual_cylinder", "turn"),
+    "box": ("iiwa_bimanual_box", "turn"),
 }
 WORLDS: dict[str, dict[str, Any]] = {
     "ball": {"control_period": 0.02},
