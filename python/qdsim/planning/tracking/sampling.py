@@ -161,6 +161,7 @@ class SamplingMpc:
         reference: ArrayLike | None = None,
         *,
         v: ArrayLike | None = None,
+        before: ArrayLike | None = None,
         proposals: Sequence[ArrayLike] = (),
     ) -> Array:
         """Compute the command ``(nu,)`` for the next period, from the configuration ``q`` (nq).
@@ -171,6 +172,8 @@ class SamplingMpc:
                 None: the task's goal.
             v: ``(nv,)`` measured velocity, m/s and rad/s; None: from the change of q since the last
                 call.
+            before: ``(nu,)`` command of the previous period, if it was not the one that the last
+                call returned.
             proposals: further samples: ``(T, nu)`` commands, or ``(nu,)`` a command to be reached
                 over the horizon, for example that of the next planned grasp.
 
@@ -182,23 +185,25 @@ class SamplingMpc:
         now = np.asarray(self.task.model.normalize(vector("q", q, self.task.model.nq)))
         speed = self._velocity(now, v)
         self._parts.cost.reference = self._reference(reference)
+        if before is not None:
+            self._before = self._parts.bounded(vector("before", before, self.task.model.nu))
         last = self._shifted(now)
         assert self._before is not None
-        before = self._before
+        acts = self._before
         offered = [self._proposal(f"proposals[{k}]", p) for k, p in enumerate(proposals)]
         self._last_q = now
         if reference is None and self._arrival is not None and self._arrival.measure(now):
-            self._u, self._path = np.tile(before, (self.options.horizon, 1)), None
+            self._u, self._path = np.tile(acts, (self.options.horizon, 1)), None
             self._report = SamplingReport(
                 math.nan, math.nan, "last", 0, 0, "", time.perf_counter() - begin, 0.0, True
             )
-            return np.array(before)
+            return np.array(acts)
         self._parts.cost.attend(now)
         if self.guide is not None:
-            self.guide.act(now, reference)
+            self.guide.act(now, reference, before=before)
             assert self.guide.commands is not None
             offered.append(self._fitted(self.guide.commands))
-        search = _Search(self._how, self._rng, now, speed, before)
+        search = _Search(self._how, self._rng, now, speed, acts)
         search.improve(last, offered)
         self._u, self._path = search.u, search.path
         ends = np.array((now, now)) if search.path is None else search.path[:2]

@@ -19,7 +19,7 @@ from qdsim.planning.grasps.carried import grip_of_steps
 from qdsim.planning.grasps.grip import Grip
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.mpc import Mpc
-from qdsim.planning.tracking.predictors import QuasiDynamicModel
+from qdsim.planning.tracking.predictors import Predictor, QuasiDynamicModel
 from qdsim.planning.tracking.preset import HORIZON
 from qdsim.planning.tracking.sampling import SamplingMpc
 from qdsim.step import Options, step
@@ -187,22 +187,27 @@ class Straight:
     Args:
         mpc: The controller of the task.
         pace: Largest speed of the object, in tolerances per second; infinite: no limit.
+        model: Predicts the world under the commands; None: the model of the controller.
     """
 
     waits = True
 
-    def __init__(self, mpc: Mpc, pace: float) -> None:
-        self._mpc, self._pace = mpc, pace
+    def __init__(self, mpc: Mpc, pace: float, model: Predictor | None = None) -> None:
+        self._mpc, self._pace, self._model = mpc, pace, model
+        self._begins = True
         self.period = mpc.options.h or mpc.task.options.h
 
     def begin(self, track: Track) -> None:
         """Start an edge."""
-        self.track = track
-        self._mpc.reset()
+        self.track, self._begins = track, True
 
     def command(self, q: Array, v: Array, u_last: Array) -> tuple[Array, str]:
-        """Compute the command by one iteration."""
-        return self._mpc.act(q, self._reference(q)), self._mpc.report.fallback
+        """Compute the command by one iteration; the first one begins with the present command kept."""
+        if self._begins:
+            self._mpc.reset(np.tile(u_last, (self._mpc.options.horizon, 1)))
+            self._begins = False
+        u = self._mpc.act(q, self._reference(q), before=u_last)
+        return u, self._mpc.report.fallback
 
     def _reference(self, q: Array) -> Array | None:
         """Return the reference ``(T + 1, nq)``: the object moves straight to the goal at its pace, the robot stays."""
@@ -215,11 +220,14 @@ class Straight:
         return np.array([task.with_object(q, share * way) for share in shares])
 
     def predicted(self, q: Array, v: Array, u_last: Array) -> float:
-        """Return the error that iMPC predicts."""
+        """Return the error that is predicted for the commands of iMPC."""
         self.command(q, v, u_last)
-        path = self._mpc.prediction
-        self._mpc.reset()
-        return math.inf if path is None else self.track.left(path[-1])
+        path, u = self._mpc.prediction, self._mpc.commands
+        self._begins = True
+        if path is None or self._model is None or u is None:
+            return math.inf if path is None else self.track.left(path[-1])
+        paths, good = self._model.roll(q, v, u_last, u[None], self.period, 1)
+        return self.track.left(paths[0, -1]) if good[0] else math.inf
 
 
 class Sampled:
@@ -233,28 +241,35 @@ class Sampled:
 
     def __init__(self, loop: SamplingMpc) -> None:
         self._loop, self.period = loop, loop.period
+        self._begins = True
 
     def begin(self, track: Track) -> None:
         """Start an edge."""
-        self.track = track
-        self._loop.reset()
+        self.track, self._begins = track, True
 
     def command(self, q: Array, v: Array, u_last: Array) -> tuple[Array, str]:
-        """Return the first command of the best sample."""
+        """Return the first command of the best sample; the first call begins with the present command kept."""
         track = self.track
+        if self._begins:
+            self._loop.reset(np.tile(u_last, (self._loop.options.horizon, 1)))
+            self._begins = False
         if track.schedule is None:
-            return self._loop.act(q, v=v), self._loop.report.fallback
+            rest = self._loop.task.model.command_from(
+                q
+            )  # fingers that let go may move an object that is stuck
+            u = self._loop.act(q, v=v, before=u_last, proposals=[rest])
+            return u, self._loop.report.fallback
         times = track.phase + self.period * np.arange(self._loop.options.horizon + 1.0)
         reference = np.array([track.pose(t) for t in times])
-        u = self._loop.act(q, reference, v=v, proposals=[track.schedule.commands_at(times[1:])])
+        planned = track.schedule.commands_at(times[1:])
+        u = self._loop.act(q, reference, v=v, before=u_last, proposals=[planned])
         return u, self._loop.report.fallback
 
     def predicted(self, q: Array, v: Array, u_last: Array) -> float:
         """Return the error that the samples' model predicts."""
         for _ in range(LOOKS):
             self.command(q, v, u_last)
-        path = self._loop.prediction
-        self._loop.reset()
+        path, self._begins = self._loop.prediction, True
         end = self.track.phase + self._loop.options.horizon * self.period
         return math.inf if path is None else self.track.off(path[-1], end)
 
