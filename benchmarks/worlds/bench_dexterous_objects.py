@@ -11,7 +11,8 @@ row, within 500. *Near* is a success within 2 cm of the goal's position.
 
 *Mpc* is ``planning.Mpc`` with the settings that the package derives from the task (``planning.dexterous``), the period
 and the bound of the commands (``stride``): for the hand two iterations a command, for the three fingers, whose horizon
-of one second has more periods, one.
+of one second has more periods, one. *inertia* is the same with ``planning.SecondOrderModel`` as its prediction model, in
+steps of at most 10 ms with MuJoCo's law of contact, from the measured velocity, and one iteration a command.
 
     bench_dexterous_objects.py --folder FOLDER --cache FILE [--sets allegro] [--objects cube ...] [--trials 5]
     bench_dexterous_objects.py --folder FOLDER --cache FILE --cached
@@ -44,6 +45,8 @@ MARGIN = 0.02
 """Contacts of the model within this distance, m; farther ones would carry less than a weight in 20."""
 TOUCH = 5.0
 """Weight of the distances of the fingertips from the object: some fingers begin away from it."""
+STEP = {True: 0.01, False: 0.005}
+"""Time step of the prediction model for the hand and for three fingers, whose joints swing faster, s."""
 STEPS_AHEAD = 20
 """Steps of the model that all iterations of a call look ahead together: its time is within 50 ms."""
 MISSING = {"stanford_bunny2.stl": "bunny.stl"}
@@ -134,10 +137,16 @@ def bare(spec: Any) -> Any:
     return spec
 
 
-def task_of(world: World) -> planning.Task:
-    """Return the task: the model of the scene, with the springs of the joints' controllers."""
-    springs = None if world.hand else float(world.param.jc_kp_)
-    model = qdsim.load(bare(world.spec), stiffness=springs)
+def task_of(world: World, damped: bool = False) -> planning.Task:
+    """Return the task: the model of the scene, with the springs of the joints' controllers; ``damped``: and
+    their damping."""
+    springs, spec = None, bare(world.spec)
+    if not world.hand:
+        springs = float(world.param.jc_kp_)
+        for joint in spec.joints if damped else ():
+            if joint.type == mujoco.mjtJoint.mjJNT_HINGE:
+                joint.damping = np.asarray(joint.damping) + float(world.param.jc_damping_)
+    model = qdsim.load(spec, stiffness=springs)
     start = np.array(world.data.qpos)
     goal = start.copy()
     goal[world.thing] = np.hstack((world.param.target_p_, world.param.target_q_))
@@ -165,16 +174,30 @@ def task_of(world: World) -> planning.Task:
 Act = Callable[[Any, Any], Any]
 
 
+def settings_of(world: World, task: planning.Task) -> planning.ImpcOptions:
+    settings = planning.dexterous(task, period=world.period, touch=TOUCH)
+    return settings.replace(stride=world.bound)
+
+
 def mpc(world: World) -> Act:
     task = task_of(world)
-    settings = planning.dexterous(task, period=world.period, touch=TOUCH)
-    settings = settings.replace(stride=world.bound)
+    settings = settings_of(world, task)
     count = max(1, round(STEPS_AHEAD / settings.horizon))
     loop = planning.Mpc(task, settings, iterations=count, first_iterations=count)
     return lambda q, v: loop.act(q)
 
 
-CONTROLLERS: dict[str, Callable[[World], Act]] = {"Mpc": mpc}
+def inertia(world: World) -> Act:
+    task = task_of(world, damped=True)
+    options = qdsim.DynamicOptions(
+        h=STEP[world.hand], contacts="mujoco", gravity_on_actuated=world.hand, infeasible="soften"
+    )
+    model = planning.SecondOrderModel(task.model, options, stepped=True)
+    loop = planning.Mpc(task, settings_of(world, task), first_iterations=1, model=model)
+    return lambda q, v: loop.act(q, v=qdsim.from_mujoco_velocity(task.model, q, v))
+
+
+CONTROLLERS: dict[str, Callable[[World], Act]] = {"Mpc": mpc, "inertia": inertia}
 
 
 def trial(

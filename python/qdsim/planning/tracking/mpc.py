@@ -15,9 +15,11 @@ from qdsim.array_type import Array
 from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.arrival import Arrival
+from qdsim.planning.tracking.forecasts import Forecast
 from qdsim.planning.tracking.impc import check_arguments, check_commands
+from qdsim.planning.tracking.predictors import Predictor, check_predictor
 from qdsim.planning.tracking.preset import dexterous, in_space
-from qdsim.planning.tracking.shooting import Shooting, Trajectory
+from qdsim.planning.tracking.shooting import Policy, Shooting, Trajectory
 from qdsim.planning.tracking.starts import first_commands
 
 __all__ = ["Mpc", "MpcReport"]
@@ -61,6 +63,11 @@ class Mpc:
     nearer, has arrived: the command is kept until the object is outside half of the tolerances.
     Fingers that keep moving for the last fraction of a tolerance lose the object.
 
+    With a prediction ``model``, only the derivatives are those of the smoothed quasi-dynamic step.
+    The trajectories along which they are taken, and their costs, are those of the model, from the
+    measured velocity on. So a second-order model sees what is thrown, or slides out of the hand,
+    and a call can keep the robot where it is instead.
+
     Args:
         task: the task; its start is only the reference of ``options.state_bounds``.
         options: settings; None: those of the task, or :func:`dexterous` for objects that rotate
@@ -71,6 +78,8 @@ class Mpc:
         first_iterations: iterations of the first call, and of the first one after a reset.
         hold: whether the command is kept once the object has arrived. Calls with a reference never
             hold.
+        model: predicts, for example :class:`SecondOrderModel`; None: the task's quasi-dynamic step,
+            with the feedback of the quadratic programs.
     """
 
     def __init__(
@@ -82,6 +91,7 @@ class Mpc:
         iterations: int = 1,
         first_iterations: int = 5,
         hold: bool = True,
+        model: Predictor | None = None,
     ) -> None:
         self.task, settings, generator = check_arguments(task, options, rng)
         if options is None and task.impc is None and in_space(task):
@@ -93,6 +103,8 @@ class Mpc:
         self._iterations = integer("iterations", iterations, least=1)
         self._first = integer("first_iterations", first_iterations, least=1)
         self._parts = Shooting(task, settings)
+        predictor = check_predictor(model)
+        self._forecast = None if predictor is None else Forecast(self._parts, predictor)
         self._arrival = Arrival(task) if flag("hold", hold) else None
         self._u: Array | None = None
         self._before: Array | None = None
@@ -127,10 +139,17 @@ class Mpc:
         self._before, self._path, self._calls = None, None, 0
         if self._arrival is not None:
             self._arrival.reset()
+        if self._forecast is not None:
+            self._forecast.reset()
         self._rng = np.random.default_rng(self._seed)
 
     def act(
-        self, q: ArrayLike, reference: ArrayLike | None = None, *, before: ArrayLike | None = None
+        self,
+        q: ArrayLike,
+        reference: ArrayLike | None = None,
+        *,
+        v: ArrayLike | None = None,
+        before: ArrayLike | None = None,
     ) -> Array:
         """Compute the command ``(nu,)`` for the next step, from the configuration ``q`` (nq).
 
@@ -138,6 +157,8 @@ class Mpc:
             q: measured configuration.
             reference: ``(T + 1, nq)`` reference of object and robot now and after every step of the
                 horizon; None: the task's goal.
+            v: ``(nv,)`` measured velocity, m/s and rad/s, with which a prediction ``model`` begins;
+                None: from the change of q since the last call.
             before: ``(nu,)`` command of the previous period, if it was not the one that the last
                 call returned; changes of the command count from it.
 
@@ -154,6 +175,8 @@ class Mpc:
         now = np.asarray(model.normalize(vector("q", q, model.nq)))
         if before is not None:
             self._before = self._parts.bounded(vector("before", before, model.nu))
+        if self._forecast is not None:
+            self._forecast.measure(now, v)
         if reference is None and self._arrival is not None and self._arrival.measure(now):
             return self._hold(now, begin)
         self._parts.cost.attend(now)
@@ -161,7 +184,7 @@ class Mpc:
         u = self._parts.bounded(u)
         path, fallback, radius, done = None, "", 0.0, 0
         try:
-            path = self._parts.roll_out(now, u, last)
+            path = self._roll_out(now, u, last)
             for _ in range(self._iterations if self._calls else self._first):
                 better = self._improve(path, now, last)
                 done += 1
@@ -227,13 +250,40 @@ class Mpc:
         policies, radii = parts.policies(local, path, path.u, before)
         if not policies:
             return None
-        tried = parts.follow(policies, path, q, before)
-        costs = [math.inf if t is None else t.cost for t in tried]
-        k = int(np.argmin(costs))
-        found = tried[k]
+        k, found = _cheapest(self._follow(policies, path, q, before))
         if found is None or found.cost >= WORSE * path.cost:
             return None
         return found, radii[k]
 
+    def _roll_out(self, q: Array, u: Array, before: Array) -> Trajectory:
+        """Roll out the commands; a model also those that keep the robot, or its springs, as they are.
+
+        Raises:
+            SolverError: if a step fails.
+        """
+        if self._forecast is None:
+            return self._parts.roll_out(q, u, before)
+        here = np.asarray(self.task.model.command_from(q))
+        still = (np.broadcast_to(kept, u.shape) for kept in (here, before))
+        _, path = _cheapest(self._forecast.roll(np.array([u, *still]), before))
+        if path is None:
+            raise SolverError("no commands could be predicted over the horizon")
+        return path
+
+    def _follow(
+        self, policies: list[Policy], path: Trajectory, q: Array, before: Array
+    ) -> list[Trajectory | None]:
+        """Roll out the solutions of the programs; a model has no feedback to follow them by."""
+        if self._forecast is None:
+            return self._parts.follow(policies, path, q, before)
+        return self._forecast.roll(np.array([policy.u for policy in policies]), before)
+
     def __repr__(self) -> str:
         return f"Mpc({self.task.name!r}, horizon={self.options.horizon}, calls={self._calls})"
+
+
+def _cheapest(tried: list[Trajectory | None]) -> tuple[int, Trajectory | None]:
+    """Return the index of the cheapest trajectory, and the trajectory; None if all failed."""
+    costs = [math.inf if t is None or not math.isfinite(t.cost) else t.cost for t in tried]
+    k = int(np.argmin(costs))
+    return k, tried[k] if math.isfinite(costs[k]) else None

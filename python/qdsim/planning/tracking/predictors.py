@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from qdsim.step import Options
 if TYPE_CHECKING:
     import mujoco
 
-__all__ = ["MujocoModel", "Predictor", "QuasiDynamicModel", "SecondOrderModel"]
+__all__ = ["MujocoModel", "Predictor", "QuasiDynamicModel", "SecondOrderModel", "check_predictor"]
 
 Prediction = tuple[Array, NDArray[np.bool_]]
 
@@ -37,7 +37,7 @@ class Predictor(Protocol):
             q, v: ``(nq,)`` and ``(nv,)``, configuration and velocity.
             before: ``(nu,)`` the present command.
             u: ``(samples, T, nu)`` commands at the ends of periods; within a period they change
-                linearly.
+                linearly, or are those of its end if the model is ``stepped``.
             period: s.
             threads: number of threads; None: all cores. Results are bitwise identical for any
                 number.
@@ -47,6 +47,17 @@ class Predictor(Protocol):
             ``(samples,)`` could be predicted to the end.
         """
         ...
+
+
+def check_predictor(model: object) -> Predictor | None:
+    """Check an argument ``model`` that predicts, or None.
+
+    Raises:
+        TypeError: if it has no method ``roll``.
+    """
+    if model is not None and not callable(getattr(model, "roll", None)):
+        raise TypeError(f"model: expected a model with a method roll, got {type(model).__name__}")
+    return cast("Predictor | None", model)
 
 
 class QuasiDynamicModel(Predictor):
@@ -79,10 +90,15 @@ class SecondOrderModel(Predictor):
         options: of the step; h is reduced so that a period has a whole number of steps. None: 10
             ms, penetrations are corrected at 0.1 m/s, gravity on the robot is compensated, and
             infeasible steps are softened.
+        stepped: whether the world's commands change at the beginning of a period and are constant
+            within it.
     """
 
-    def __init__(self, model: Model, options: DynamicOptions | None = None) -> None:
+    def __init__(
+        self, model: Model, options: DynamicOptions | None = None, *, stepped: bool = False
+    ) -> None:
         self.model = instance("model", model, Model)
+        self._stepped = flag("stepped", stepped)
         self.options = instance("options", options, DynamicOptions, or_none=True) or DynamicOptions(
             recovery_speed=0.1, gravity_on_actuated=False, infeasible="soften"
         )
@@ -95,7 +111,7 @@ class SecondOrderModel(Predictor):
             self.model,
             q,
             v,
-            _ramped(before, u, count),
+            _fine(before, u, count, self._stepped),
             self.options.replace(h=period / count),
             threads=threads,
             errors="mark",
@@ -113,10 +129,16 @@ class MujocoModel(Predictor):
             too stiff for a longer time step get additional armature and damping.
         compensated: whether gravity on actuated bodies is compensated, at the configuration at the
             start of the prediction.
+        stepped: as for :class:`SecondOrderModel`.
     """
 
     def __init__(
-        self, mj: mujoco.MjModel, timestep: float | None = 4e-3, compensated: bool = True
+        self,
+        mj: mujoco.MjModel,
+        timestep: float | None = 4e-3,
+        compensated: bool = True,
+        *,
+        stepped: bool = False,
     ) -> None:
         import mujoco
         import mujoco.rollout
@@ -124,6 +146,7 @@ class MujocoModel(Predictor):
         self._mujoco = mujoco
         self.mj = copy.copy(instance("mj", mj, mujoco.MjModel))
         self._compensated = flag("compensated", compensated)
+        self._stepped = flag("stepped", stepped)
         if timestep is not None:
             _slowed(self.mj, number("timestep", timestep, above=0, or_none=True))
         self._data = mujoco.MjData(self.mj)
@@ -138,7 +161,8 @@ class MujocoModel(Predictor):
         while len(self._workers) < wanted:
             self._workers.append(mujoco.MjData(mj))
         count = max(1, round(period / mj.opt.timestep))
-        control, spec = _ramped(before, u, count), mujoco.mjtState.mjSTATE_CTRL
+        control = _fine(before, u, count, self._stepped)
+        spec = mujoco.mjtState.mjSTATE_CTRL
         if self._compensated:
             force = np.broadcast_to(self._gravity(q), (*control.shape[:2], mj.nv))
             control = np.concatenate((control, force), axis=2)
@@ -167,8 +191,10 @@ class MujocoModel(Predictor):
         return force
 
 
-def _ramped(before: Array, u: Array, count: int) -> Array:
-    """Interpolate commands linearly to small steps: ``(samples, T count, nu)``."""
+def _fine(before: Array, u: Array, count: int, stepped: bool) -> Array:
+    """Return the commands of small steps ``(samples, T count, nu)``: linear in a period, or constant."""
+    if stepped:
+        return np.repeat(u, count, axis=1)
     first = np.broadcast_to(before, (len(u), 1, u.shape[2]))
     begin = np.concatenate((first, u[:, :-1]), axis=1)[:, :, None]
     share = (np.arange(1, count + 1) / count)[:, None]

@@ -18,8 +18,9 @@ from qdsim.planning.task.robot import levers, object_size
 from qdsim.planning.task.sampling_options import SamplingOptions
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.arrival import Arrival
+from qdsim.planning.tracking.forecasts import velocity_of
 from qdsim.planning.tracking.mpc import Mpc
-from qdsim.planning.tracking.predictors import Predictor, QuasiDynamicModel
+from qdsim.planning.tracking.predictors import Predictor, QuasiDynamicModel, check_predictor
 from qdsim.planning.tracking.preset import dexterous
 from qdsim.planning.tracking.sampling_cost import SamplingCost
 from qdsim.planning.tracking.shooting import Shooting
@@ -99,17 +100,13 @@ class SamplingMpc:
         self.options = (
             instance("options", options, SamplingOptions, or_none=True) or SamplingOptions()
         )
-        if model is not None and not callable(getattr(model, "roll", None)):
-            raise TypeError(
-                f"model: expected a model with a method roll, got {type(model).__name__}"
-            )
         self.guide = instance("guide", guide, Mpc, or_none=True)
         if guide is not None and guide.task.model is not task.model:
             raise ValueError("guide: its task has another model")
         settings = _settings(task, self.options)
         assert settings.h is not None
         self.period = settings.h
-        self.model: Predictor = model or QuasiDynamicModel(
+        self.model: Predictor = check_predictor(model) or QuasiDynamicModel(
             task.model, task.options.replace(h=self.period)
         )
         self._parts = Shooting(task, settings)
@@ -183,7 +180,7 @@ class SamplingMpc:
         """
         begin = time.perf_counter()
         now = np.asarray(self.task.model.normalize(vector("q", q, self.task.model.nq)))
-        speed = self._velocity(now, v)
+        speed = velocity_of(self.task.model, now, v, self._last_q, self.period)
         self._parts.cost.reference = self._reference(reference)
         if before is not None:
             self._before = self._parts.bounded(vector("before", before, self.task.model.nu))
@@ -225,14 +222,6 @@ class SamplingMpc:
             self._given = False
             return self._parts.bounded(self._u)
         return np.concatenate([self._u[1:], self._u[-1:]])
-
-    def _velocity(self, q: Array, v: ArrayLike | None) -> Array:
-        model = self.task.model
-        if v is not None:
-            return np.asarray(vector("v", v, model.nv))
-        if self._last_q is None:
-            return np.zeros(model.nv)
-        return np.asarray(model.difference(q, self._last_q)) / self.period
 
     def _reference(self, reference: ArrayLike | None) -> Array | None:
         if reference is None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from qdsim.planning.task.task import Task
     from qdsim.smoothing import Scheme
 
-__all__ = ["Counts", "LocalTrajectory", "Shooting", "Trajectory"]
+__all__ = ["Counts", "LocalTrajectory", "Policy", "Shooting", "Trajectory"]
 
 QP_TOLERANCE = 1e-7
 """Tolerance of the quadratic programs; their models are less accurate than that."""

@@ -1,0 +1,149 @@
+"""iMPC whose roll-outs are those of a prediction model: what it predicts, and what it does not throw."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import qdsim
+from qdsim import planning
+from qdsim.planning import Mpc, MujocoModel, QuasiDynamicModel, SecondOrderModel, Task
+
+Array = npt.NDArray[np.float64]
+
+# A pusher in front of a ball on a rail; the ball rolls on for half a second.
+RAIL = """
+<mujoco>
+  <option gravity="0 0 0"/>
+  <worldbody>
+    <body name="pusher">
+      <joint name="push" type="slide" axis="1 0 0" range="-1 1" damping="20"/>
+      <geom type="sphere" size="0.05" mass="1"/>
+    </body>
+    <body name="ball" pos="0.12 0 0">
+      <joint name="rail" type="slide" axis="1 0 0" damping="0.5"/>
+      <geom type="sphere" size="0.05" mass="0.2"/>
+    </body>
+  </worldbody>
+  <actuator><position joint="push" kp="400"/></actuator>
+</mujoco>
+"""
+PERIOD = 0.1
+
+
+def rail() -> Task:
+    model = qdsim.load(RAIL)
+    q = model.default_q
+    return Task(
+        name="push the ball along",
+        model=model,
+        options=qdsim.Options(h=PERIOD, margin=0.5),
+        start=q,
+        goal=q + np.array([0.0, 0.2]),
+        object="ball",
+        lower=np.array([-2.0]),
+        upper=np.array([2.0]),
+        length=0.1,
+        position_tolerance=0.02,
+    )
+
+
+def loop_of(task: Task, model: planning.Predictor | None) -> Mpc:
+    settings = planning.ImpcOptions(horizon=10, kappa=300.0, start="hold")
+    return Mpc(task, settings, hold=False, model=model)
+
+
+def farthest(task: Task, loop: Mpc) -> float:
+    """Return how far the ball rolls in MuJoCo within 4 s."""
+    world = mujoco.MjModel.from_xml_string(RAIL)
+    data = mujoco.MjData(world)
+    most = 0.0
+    for _ in range(40):
+        data.ctrl[:] = loop.act(np.array(data.qpos), v=np.array(data.qvel))
+        for _ in range(round(PERIOD / world.opt.timestep)):
+            mujoco.mj_step(world, data)
+            most = max(most, float(data.qpos[1]))
+    return most
+
+
+def test_a_model_with_inertia_does_not_throw_what_rolls() -> None:
+    """The quasi-dynamic step's ball stops where the pusher does; MuJoCo's rolls on, and nothing brings it back."""
+    task = rail()
+    goal = float(task.goal[1])
+    thrown = farthest(task, loop_of(task, None)) - goal
+    seen = farthest(task, loop_of(task, SecondOrderModel(task.model, stepped=True))) - goal
+    assert thrown > 0.5
+    assert -task.position_tolerance < seen < thrown / 4.0
+
+
+@pytest.mark.parametrize("kind", ["second order", "quasi-dynamic"])
+def test_predictions_are_the_models_roll_outs_from_the_measured_state(kind: str) -> None:
+    task = rail()
+    model: planning.Predictor = (
+        SecondOrderModel(task.model, stepped=True)
+        if kind == "second order"
+        else QuasiDynamicModel(task.model, task.options)
+    )
+    loop = loop_of(task, model)
+    v = np.array([0.0, 0.3])
+    first = loop.act(task.start, v=v)
+    u = loop.commands
+    assert u is not None and loop.report.fallback == ""
+    np.testing.assert_array_equal(u[0], first)
+    before = np.asarray(task.model.command_from(task.start))
+    q, good = model.roll(task.start, v, before, u[None], PERIOD, 1)
+    assert good.all()
+    np.testing.assert_allclose(loop.prediction, q[0], atol=1e-9)
+
+
+def test_velocities_are_those_between_calls_if_none_is_measured() -> None:
+    task = rail()
+    later = task.start + np.array([0.0, 0.03])
+    made = []
+    for v in (np.array([0.0, 0.3]), None):
+        loop = loop_of(task, SecondOrderModel(task.model))
+        loop.act(task.start)
+        loop.act(later, v=v)
+        made.append(loop.prediction)
+    np.testing.assert_allclose(made[0], made[1], atol=1e-12)
+
+
+@pytest.mark.parametrize("stepped", [False, True])
+@pytest.mark.parametrize("kind", ["own", "mujoco"])
+def test_commands_are_linear_or_constant_in_a_period(kind: str, stepped: bool) -> None:
+    """A light servo with damping follows ``u`` with the time constant ``c / k``, here half a period."""
+    xml = """<mujoco><option gravity="0 0 0"/><worldbody><body name="b">
+      <joint name="x" type="slide" axis="1 0 0" damping="5"/><geom size="0.01" mass="1e-3"/>
+      </body></worldbody><actuator><position joint="x" kp="100"/></actuator></mujoco>"""
+    own = qdsim.load(xml)
+    predictor: planning.Predictor = SecondOrderModel(
+        own, qdsim.DynamicOptions(h=1e-3), stepped=stepped
+    )
+    if kind == "mujoco":
+        mj = mujoco.MjModel.from_xml_string(xml)
+        predictor = MujocoModel(mj, timestep=1e-3, stepped=stepped)
+    q, good = predictor.roll(np.zeros(1), np.zeros(1), np.zeros(1), np.array([[[0.1]]]), PERIOD, 1)
+    periods = PERIOD / 0.05
+    gone = 1.0 - np.exp(-periods)
+    share = gone if stepped else 1.0 - gone / periods
+    assert good.all()
+    assert q[0, -1, 0] == pytest.approx(0.1 * share, abs=1e-3)
+
+
+def test_a_model_that_cannot_predict_leaves_the_commands() -> None:
+    class Broken:
+        def roll(
+            self, q: Array, v: Array, before: Array, u: Array, period: float, threads: int | None
+        ) -> tuple[Array, npt.NDArray[np.bool_]]:
+            return np.full((len(u), u.shape[1] + 1, len(q)), np.nan), np.zeros(len(u), dtype=bool)
+
+    task = rail()
+    loop = loop_of(task, Broken())
+    np.testing.assert_allclose(loop.act(task.start), task.model.command_from(task.start))
+    assert "predicted" in loop.report.fallback and loop.prediction is None
+    with pytest.raises(TypeError, match="model: expected a model with a method roll"):
+        Mpc(task, model=3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="v: "):
+        loop_of(task, SecondOrderModel(task.model)).act(task.start, v=np.zeros(5))
