@@ -123,27 +123,37 @@ class Controllers:
         self.plan = dataclasses.replace(plan, options=options)
         self._made.pop("mpc along", None)
 
-    def choose(self, track: Track, u: Array, without: set[str]) -> Choice | None:
+    def choose(
+        self, track: Track, u: Array, without: set[str], keeps: bool = False
+    ) -> Choice | None:
         """Choose the first controller whose prediction on an edge is good enough, or else the best
         one.
 
         A prediction is good enough if the object stays within a margin of the plan. On the straight
         path to the goal, and at the end of a segment that other controllers did not complete, it has
-        to bring the object nearer by a minimum.
+        to bring the object nearer by a minimum. A controller that keeps the object at its goal has to
+        bring it back to where it counts as held there, or else at least nearer.
 
         Args:
             track: The edge.
             u: The present command ``(nu,)``.
             without: Names of controllers that have failed.
+            keeps: Whether the object is to be kept at the goal.
 
         Returns:
             The controller, already started; None if no controller brings the object nearer.
         """
         straight = track.schedule is None or (bool(without) and track.ended)
-        enough = track.left(self.world.q) - WORTH if straight else WORTH
+        left = track.left(self.world.q)
+        enough = left - WORTH if straight and not keeps else WORTH
+        most = math.inf if keeps else enough
         names: Sequence[object] = self.names
         if self._given.controllers is None and not straight:
             names = sorted(names, key=lambda one: one != "grip")
+        if keeps and self._model is not None:
+            # only samples are predicted by the world's own contacts in closed loop
+            names = [one for one in names if one != "grip"]
+            names = sorted(names, key=lambda one: one != "sampling")
         found: list[Choice] = []
         for choice in self._predicted(
             [one for one in names if _name(one) not in without], track, u
@@ -152,7 +162,7 @@ class Controllers:
             if choice.predicted <= enough:
                 break
         best = min((choice.predicted for choice in found), default=math.inf)
-        if not math.isfinite(best) or (straight and best > enough):
+        if not math.isfinite(best) or (straight and best > most):
             return None
         chosen = next(choice for choice in found if choice.predicted <= max(best + WORTH, enough))
         chosen.steering.begin(track)
@@ -203,7 +213,7 @@ class Controllers:
             # joints that would trail their springs by more than the tolerance throw what they hold
             trails = fastest(task) * float(self.world.lag.max(initial=0.0))
             pace = slow if trails > task.position_tolerance else math.inf
-            return Straight(Mpc(task, hold=False), pace)
+            return Straight(Mpc(task, hold=False), pace, self._model)
         tame = follow_task(self.plan, model, self._pace, MOVING)
         weight = object_weight(model, space, task.length)
         reach = spring_reach(model, task.start, PRESS_ON_A_PLANE * weight)

@@ -17,16 +17,19 @@ from qdsim.planning.execution.controllers import Choice, Controllers
 from qdsim.planning.execution.execution import Execution, SegmentTransfer
 from qdsim.planning.execution.executor_options import ExecutorOptions
 from qdsim.planning.execution.executor_report import EdgeReport, ExecutorReport, ExecutorState
+from qdsim.planning.execution.foresight import Foresight
+from qdsim.planning.execution.keeping import Keeping
 from qdsim.planning.execution.loops.hand import Hand
 from qdsim.planning.execution.loops.loop import Commands, Outcome, Record, ramp
 from qdsim.planning.execution.loops.pursuit import pursue
 from qdsim.planning.execution.loops.track import Track
-from qdsim.planning.execution.plant import second_order
+from qdsim.planning.execution.plant import Plant, second_order
 from qdsim.planning.execution.robot import Robot, RobotPlant
 from qdsim.planning.execution.routes import Edge, Planner, Routes
 from qdsim.planning.execution.simulators import (
     Word,
     contacts_of,
+    in_mujoco,
     simulator_of,
     stepped,
     world_in_words,
@@ -42,6 +45,7 @@ from qdsim.planning.task.task import Task
 from qdsim.planning.task.transfer_options import TransferOptions
 from qdsim.planning.tracking.arrival import LEFT, PERIODS, Arrival
 from qdsim.planning.tracking.predictors import MujocoModel, Predictor
+from qdsim.planning.tracking.preset import in_space
 
 if TYPE_CHECKING:
     import mujoco
@@ -116,7 +120,7 @@ class Executor:
         self._execution, self._pace = Execution(known, task.model, simulator, pace), pace
         self._plant = self._execution.plant
         self.world = world_in_words(pace, plant)
-        if model is None and plant == "mujoco" and pace.contacts != "stiff":
+        if model is None and in_mujoco(plant) and (in_space(task) or pace.contacts != "stiff"):
             model = MujocoModel(second_order(task.model, task.object, pace))
         gaits = planner if isinstance(planner, GaitOptions) else GaitOptions()
         grip = gaits.grip.asked_every(pace.timestep)
@@ -131,6 +135,7 @@ class Executor:
         self._routes = Routes(
             task, plan, self._execution, self._controllers, self.options, planner, gaits
         )
+        self._routes.foresight = self._foreseeing(plant)
         self._arrival = Arrival(task, LEFT, 1.0)
         self._doing, self._by = "next", ""
         self._rest: Array | None = None
@@ -141,6 +146,16 @@ class Executor:
         self._segments: list[SegmentTransfer] = []
         self._entries, self._held, self._since = 0, 0.0, 0.0
         self._begin(known.segments[0])
+
+    def _foreseeing(self, plant: object) -> Foresight | None:
+        """Return what rolls strokes out, if there are strokes and the world is MuJoCo."""
+        strokes, hand, task = self._routes.strokes, self._controllers.hand, self.task
+        if strokes is None or hand is None or not in_mujoco(plant):
+            return None
+        world, pace = self._plant, self._pace
+        mj = second_order(task.model, task.object, pace)
+        own = Plant(task.model, task.space, mj, pace, world.compensated, task.command_bounds)
+        return Foresight(strokes, own, Hand(own, hand.grip, pace), pace.speed, self.options.hold)
 
     # ---------------------------------------------------------------- state
 
@@ -256,7 +271,8 @@ class Executor:
     def _hold(self) -> Commands[bool]:
         """Hold the object at the goal; return whether it stayed there.
 
-        The fingers hold it if they hold the end of a stroke; otherwise the present command is kept.
+        The fingers hold it if they hold the end of a stroke. Otherwise the present command is kept, and an
+        object that drifts is brought back.
         """
         self._entries += 1
         self._held, inside = 0.0, 0
@@ -269,6 +285,9 @@ class Executor:
             # an object that stays without the robot need not be pressed, and would move if it were
             u = self._plant.within(np.asarray(self.task.model.command_from(self._plant.q)))
             yield from ramp(self._execution.command, u, count)
+        keeping = Keeping(
+            self._plant, self._controllers, self._routes.track(None), self._pace.control_period
+        )
         while self._held < self.options.hold or inside < PERIODS:
             if pose is not None and hand is not None:
                 seconds = count * self._plant.timestep
@@ -277,8 +296,11 @@ class Executor:
                     yield from self._let_go()
                     return False
             else:
-                for _ in range(count):
-                    yield self._execution.command
+                u = u_next = self._execution.command
+                if self._heavy:
+                    u_next, seconds = keeping.command(u)
+                    count = max(1, round(seconds / self._plant.timestep))
+                yield from ramp(u, u_next, count)
             if self._routes.far() > 1.0:
                 return False
             inside += 1

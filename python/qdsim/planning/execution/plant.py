@@ -122,6 +122,14 @@ class Plant(World):
         self._mujoco.mj_resetData(self.mj, self.data)
         self.data.qpos[:] = q
 
+    def continue_from(self, q: Array, v: Array) -> None:
+        """Set the configuration to ``q`` ``(nq,)`` and the velocity to ``v`` ``(nv,)``."""
+        self.reset(q)
+        self.data.qvel[:] = v
+        self._mujoco.mj_forward(
+            self.mj, self.data
+        )  # bias forces are compensated from the first step on
+
     def _step(self, u: Array) -> None:
         data, held, own = self.data, self._held, self._object
         data.ctrl[:] = u

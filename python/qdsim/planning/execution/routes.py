@@ -13,6 +13,7 @@ from qdsim.array_type import Array
 from qdsim.planning.execution.controllers import WORTH, Controllers
 from qdsim.planning.execution.execution import Execution
 from qdsim.planning.execution.executor_options import ExecutorOptions
+from qdsim.planning.execution.foresight import Foresight
 from qdsim.planning.execution.loops.loop import Commands
 from qdsim.planning.execution.loops.track import Track
 from qdsim.planning.execution.strokes import FORESEEN, GaitOptions, Stroke, StrokePlanner
@@ -82,6 +83,7 @@ class Routes:
             grasps; else None.
         want: What the last search did not find.
         missed: For each kind of edge, how often in a row it has brought the object no nearer.
+        foresight: Rolls strokes out before they begin; None: the model alone tells what they gain.
         never: Why no edge of any kind can end at the goal; empty if one may.
     """
 
@@ -110,6 +112,7 @@ class Routes:
                 plant=controllers.task.options,
                 hold=options.hold,
             )
+        self.foresight: Foresight | None = None
         self.want, self.never, self.missed = "", "", dict[str, int]()
         self._taken, self._before = "", np.inf
 
@@ -143,7 +146,9 @@ class Routes:
             "new plan": self._replanned,
         }
         for route in self.options.routes:
-            allowed = GRASPS**2 if route == "strokes" else GRASPS
+            allowed = GRASPS
+            if route == "strokes":  # where they are foreseen, none loses the object
+                allowed = GRASPS**2 if self.foresight is None else GRASPS**3
             if self.missed.get(route, 0) >= allowed:
                 continue
             edge = yield from ways[route](let_go)
@@ -206,6 +211,7 @@ class Routes:
         for _ in range(TRIES):
             if not found:
                 found = [s for s in strokes.candidates(q, here=begins) if s.gain > TOUCHING]
+                found = self.foresight.those_that_work(found) if self.foresight else found
         if strokes.slips and not found:
             self.never = (
                 f"the contacts creep, and none of the grasps in which the fingers lift {self.task.object!r} to its "
@@ -220,7 +226,12 @@ class Routes:
         assert hand is not None and strokes is not None
         found = strokes.best(hand.apart(self._execution.plant.q, strokes.task.options))
         found = None if found is None else strokes.that_can_be_left(found)
-        return found if found is not None and found.gain > TOUCHING else None
+        if found is None or found.gain <= TOUCHING:
+            return None
+        if self.foresight is None:
+            return found
+        world = self._execution.plant
+        return self.foresight.best(found, world.q, world.v, self._execution.command)
 
     def _replanned(self, let_go: Callable[[], Commands[None]]) -> Commands[Edge | None]:
         """Make new plans from the object's resting pose, and choose the first segment."""

@@ -63,13 +63,18 @@ def stepped(options: TransferOptions, given: object) -> TransferOptions:
     return dataclasses.replace(options, timestep=given.period, control_period=period)
 
 
+def in_mujoco(simulator: object) -> bool:
+    """Return whether a given simulator is MuJoCo, with the model of `second_order` or with the user's."""
+    return simulator is None or simulator == "mujoco" or type(simulator).__name__ == "MjModel"
+
+
 def contacts_of(options: TransferOptions, simulator: object, model_options: Options) -> Options:
     """Return options of steps that predict the world.
 
-    In a world of MuJoCo with its default contacts, which creep, the predicting steps have MuJoCo's contacts if the
+    In MuJoCo with default contacts, which creep, the predicting steps have MuJoCo's contacts if the
     friction law of the model's options allows them.
     """
-    creeps = (simulator is None or simulator == "mujoco") and options.contacts == "default"
+    creeps = in_mujoco(simulator) and options.contacts == "default"
     rigid = model_options.contact_stiffness is None
     can = model_options.friction == "cone" and model_options.law == "convex" and rigid
     return model_options.replace(contacts="mujoco") if creeps and can else model_options

@@ -30,6 +30,9 @@ _ROLLED = 6e-3
 tenth, test_holds_that_creep.py fails."""
 _LATE = 0.5 * _ROLLED
 """Distance of the object from where it should be at which its path waits for it, m."""
+_LAGS = 0.1
+"""Rotation by which an object may lag behind a stroke, rad. One that lags by more is stuck, and fingers that go on pulling
+lose it."""
 LEAVING = MotionOptions(
     clearance=3e-3, speed=2.0, acceleration=None, penetration=5e-3, time_limit=2.0
 )
@@ -166,7 +169,8 @@ class Hand:
             made = self._told(q, way, lean=self.grip.leans(planned))
             yield from self._reach(made.u)
             self.phase, time = self.phase + step, time + self.period
-            near = self.space.errors(q, planned)[0] <= _ROLLED
+            shift, turn = self.space.errors(q, planned)
+            near = shift <= _ROLLED and (turn <= _LAGS or not give_up)
             bad = 0 if near and self.grip.holds(made) else bad + 1
             if bad >= FAULTS and frozen is None:
                 if give_up:
