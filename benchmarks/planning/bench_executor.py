@@ -65,9 +65,9 @@ PLAN = 20
 Made = tuple[Task, RRTOptions | None, Plan | None]
 
 
-def turned(task: Task) -> Iterator[Task]:
+def turned(task: Task, seed: int = 0) -> Iterator[Task]:
     """Yield the task with rotations about any axis as goals."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     while True:
         axis = rng.standard_normal(3)
         turn = LARGEST * rng.random() ** (1.0 / 3.0) / np.linalg.norm(axis) * axis
