@@ -74,6 +74,7 @@ class World(abc.ABC):
         self.supported = lies_on_a_plane(model, space)
         self._friction = options.support_friction * GRAVITY * mass * self.supported
         self.rubs = bool(self._friction.any())
+        self._resists = np.asarray(damping)[space.v]
         self._per_mass = mass / slides.max(initial=1e-300)
         self.lost = False
         self._center, self._radius = np.zeros(3), math.inf
@@ -128,6 +129,15 @@ class World(abc.ABC):
         if not self._friction.any() or size == 0.0:
             return None
         return np.asarray(-self._friction * way / size)
+
+    def load(self, way: Array, seconds: float) -> Array | None:
+        """Return what resists an object that moves along ``way`` in a time, N and Nm: the friction of its support, and
+        its damping; None without either."""
+        friction = self.support_load(way)
+        if not self._resists.any():
+            return friction
+        drag = np.asarray(-self._resists * way / seconds)
+        return drag if friction is None else drag + friction
 
     def within(self, u: Array) -> Array:
         """Return a command ``(nu,)`` clipped to its bounds."""

@@ -354,14 +354,15 @@ def lies_on_a_plane(model: Model, space: ObjectSpace) -> bool:
     """Return whether gravity acts along no slide of the object, so that a plane outside the model must carry it.
 
     The object's own weight decides. (Intermediate bodies of chained slides have the same slides and
-    less mass.)
+    less mass.) An object that translates in all directions lies on no plane; without gravity it floats.
     """
     slides = ~space.rotation
     if not slides.any():
         return False
     columns = np.asarray(model.jacobian(model.default_q, space.body, np.zeros(3)))[:3, space.v]
     pull = np.asarray(model.parameters.gravity) @ columns[:, slides]
-    return bool(np.all(np.abs(pull) <= ROUNDING * GRAVITY))
+    in_a_plane = np.linalg.matrix_rank(columns[:, slides], ROUNDING) < 3
+    return bool(in_a_plane and np.all(np.abs(pull) <= ROUNDING * GRAVITY))
 
 
 def object_length(model: Model, q: Array, space: ObjectSpace) -> float:

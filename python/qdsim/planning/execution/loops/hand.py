@@ -75,8 +75,8 @@ class Hand:
         return max(1, round(seconds / self.period))
 
     def _told(self, q: Array, way: Array, **how: Any) -> GripStep:
-        """Return the grip's command, with the lag of the joints and the friction of the object's support."""
-        load = self.world.support_load(way)
+        """Return the grip's command, with the lag of the joints and what resists the object."""
+        load = self.world.load(way, self.period)
         return self.grip.command(q, way, load=load, lag=self.world.lag, **how)
 
     def _keep(self, pose: Array, feed: Array | None = None, **how: Any) -> Commands[None]:

@@ -49,9 +49,8 @@ class World(Protocol):
         """Return a command ``(nu,)`` clipped to its bounds."""
         ...
 
-    def support_load(self, way: Array) -> Array | None:
-        """Return the friction ``(size,)`` of a support on an object that moves along ``way``; None without
-        friction."""
+    def load(self, way: Array, seconds: float) -> Array | None:
+        """Return what resists an object ``(size,)`` that moves along ``way`` in a time; None without resistance."""
         ...
 
 

@@ -303,7 +303,7 @@ class Gripping:
         space, track, period = self._task.space, self.track, grip.options.period
         planned, ahead = track.pose(phase), track.pose(phase + period)
         way = space.difference(ahead, planned) + grip.towards(q, planned, period)
-        load = self.world.support_load(way)
+        load = self.world.load(way, period)
         made = grip.command(q, way, lean=grip.leans(planned), load=load, lag=lag)
         if made.fingers < grip.fingers:
             return made.u, f"{made.fingers} of {grip.fingers} fingers touch the object"
