@@ -37,6 +37,7 @@ from qdsim.planning.execution.simulators import (
 from qdsim.planning.execution.strokes import GaitOptions, Stroke
 from qdsim.planning.execution.world import PlantError
 from qdsim.planning.grasps.equilibrium import generalised_load
+from qdsim.planning.grasps.samplers.holding import with_holding
 from qdsim.planning.plans.plan import Plan, plan_for
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.plans.trials import SETTLE
@@ -132,6 +133,9 @@ class Executor:
         if planner is None or isinstance(planner, GaitOptions):
             planner = task.planner or RRTOptions()
         gaits = dataclasses.replace(gaits, grip=grip)
+        if self._controllers.hand is not None:
+            held = self._controllers.hand.grip
+            task = self.task = with_holding(task, held, np.random.default_rng(self.options.seed))
         self._routes = Routes(
             task, plan, self._execution, self._controllers, self.options, planner, gaits
         )

@@ -121,11 +121,13 @@ class SurfaceSampler:
         if carry is None:
             carry = several and hangs(model, q, self.object)
         opposed = carry and several
-        ball = self._ball(model, q)
+        ball, parts = self._ball(model, q), self._parts(model)
         best, least = None, math.inf
         for _ in range(self.draws * (CHOICES if carry else 1)):
             chosen, ways = self._choice(model, tips, inner, opposed, rng)
-            found = self._drawn(model, q, chosen, ways, ball, rng)
+            one = opposed and len(parts) > 1 and rng.random() < 0.5
+            around = self._part(model, q, int(rng.choice(parts))) if one else ball
+            found = self._drawn(model, q, chosen, ways, around, rng)
             if found is None:
                 continue
             if not carry:
@@ -264,9 +266,8 @@ class SurfaceSampler:
 
     def _ball(self, model: Model, q: Array) -> tuple[Array, float]:
         """Return the centre ``(3,)`` and the radius, m, of a ball around the object's shapes."""
-        own, _ = sides(model, self.object)
         pos, rot = model.body_poses(q)
-        mine = np.flatnonzero(own[model.geom_body])
+        mine = self._parts(model)
         radii = bounding_radii(model)
         geoms = model.description.geoms
         places = np.array(
@@ -277,6 +278,21 @@ class SurfaceSampler:
         )
         centre = places.mean(axis=0)
         return centre, float((np.linalg.norm(places - centre, axis=1) + radii[mine]).max())
+
+    def _parts(self, model: Model) -> NDArray[np.intp]:
+        """Return the indices of the object's shapes."""
+        own, _ = sides(model, self.object)
+        return np.flatnonzero(own[model.geom_body])
+
+    def _part(self, model: Model, q: Array, shape: int) -> tuple[Array, float]:
+        """Return the centre ``(3,)`` and the radius, m, of a ball around one of the object's shapes.
+
+        Fingers around one part hold an object that is too large to be held as a whole.
+        """
+        b = int(model.geom_body[shape])
+        pos, rot = model.body_pose(q, model.body_names[b])
+        centre = pos + rot @ np.asarray(model.description.geoms[shape].pos)
+        return centre, float(bounding_radii(model)[shape])
 
     def _fingers(
         self, model: Model, tips: NDArray[np.intp], rng: np.random.Generator

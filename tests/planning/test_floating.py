@@ -1,0 +1,101 @@
+"""Objects that float: no plane carries them, fingers on both sides of them hold them, and damping resists them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import qdsim
+from qdsim import planning, systems
+from qdsim.planning import ObjectSpace, Task, TransferOptions
+from qdsim.planning.execution.plant import Plant, second_order
+from qdsim.planning.grasps.equilibrium import contact_rows
+from qdsim.planning.grasps.grip import Grip
+from qdsim.planning.grasps.samplers.holding import Either, with_holding
+from qdsim.planning.task.robot import lies_on_a_plane
+
+SPEED, DRAG, MASS, PERIOD = 0.05, 10.0, 1.0, 0.02
+
+
+def pen() -> Task:
+    return systems.load("allegro_pen").tasks["place"]
+
+
+def grip_of(task: Task) -> Grip:
+    return Grip(task.model, task.object, task.length, bounds=task.command_bounds)
+
+
+@pytest.mark.parametrize(("joints", "lies"), [("planar", True), ("free", False)])
+def test_only_objects_that_move_in_a_plane_lie_on_one(joints: str, lies: bool) -> None:
+    """Both without gravity along their slides: friction stops the first, and the second goes on by itself."""
+    inner = {
+        "planar": '<joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 1 0"/><joint axis="0 0 1"/>',
+        "free": "<freejoint/>",
+    }[joints]
+    model = qdsim.load(
+        f'<mujoco><option gravity="0 0 0"/><worldbody><body name="thing">{inner}'
+        '<geom type="sphere" size="0.05" mass="1"/></body></worldbody></mujoco>'
+    )
+    space, world = ObjectSpace(model, "thing"), TransferOptions(support_friction=0.5)
+    assert lies_on_a_plane(model, space) == lies
+    plant = Plant(model, space, second_order(model, "thing", world), world, compensated=True)
+    plant.reset(model.default_q)
+    plant.data.qvel[0] = SPEED
+    for _ in range(200):
+        plant.advance(np.zeros(0))
+    assert plant.v[0] == pytest.approx(0.0 if lies else SPEED, abs=1e-3)
+
+
+def test_damping_is_a_load_of_what_moves_through_it() -> None:
+    """A terminal speed is where the load and a force on the object balance."""
+    task = pen()
+    world = TransferOptions(object_damping=DRAG, timestep=1e-3)
+    mj = second_order(task.model, task.object, world)
+    plant = Plant(task.model, task.space, mj, world, compensated=True)
+    way = np.array([SPEED * PERIOD, 0, 0, 0, 0, 0])
+    load = plant.load(way, PERIOD)
+    assert load is not None
+    far = task.with_object(task.start, np.array([0, 0, 1.0, 0, 0, 0]))
+    plant.reset(far)
+    v = np.zeros(task.model.nv)
+    for _ in range(1500):
+        plant.data.qfrc_applied[task.space.v] = -load
+        plant.advance(task.model.command_from(far))
+        v = plant.v
+    np.testing.assert_allclose(v[task.space.v][:3], way[:3] / PERIOD, atol=1e-4)
+
+
+def test_fingers_hold_a_floating_pen_from_both_sides() -> None:
+    """Grasps that hold have forces on the pen without a resultant, which the task's own grasps hardly ever have."""
+    task = pen()
+    grip, still = grip_of(task), np.zeros(6)
+    wider = with_holding(task, grip, np.random.default_rng(0))
+    assert isinstance(wider.sampler, Either)
+    rng, held = np.random.default_rng(1), 0
+    for _ in range(20):
+        q = wider.grasp(task.start, rng)
+        made = None if q is None else grip.command(q, still)
+        if q is None or made is None or not grip.holds(made):
+            continue
+        held += 1
+        contacts = grip.contacts(q, grip.options.near)
+        _, J, _, _ = contact_rows(task.model, q, contacts)
+        normals = contacts["frame"][:, 0]
+        assert np.min(normals @ normals.T) < 0.0  # some fingers press against others
+        assert J.shape[0] > 0 and np.all(made.forces > -1e-6)
+    assert held >= 2
+
+
+def test_a_sampler_whose_grasps_hold_is_kept() -> None:
+    task = systems.load("allegro_sphere").tasks["half_turn"]
+    assert with_holding(task, grip_of(task), np.random.default_rng(0)) is task
+
+
+def test_a_goal_in_the_air_needs_grasps_that_carry() -> None:
+    """The book's own grasps press it on the ground; those that are added lift it against gravity."""
+    task = systems.load("allegro_book").tasks["drag"]
+    assert with_holding(task, grip_of(task), np.random.default_rng(0)) is task
+    up = task.towards(task.with_object(task.start, np.array([0, 0, 0.04, 0, 0, 0])))
+    wider = with_holding(up, grip_of(up), np.random.default_rng(0))
+    assert isinstance(wider.sampler, Either)
+    assert isinstance(wider.sampler.second, planning.SurfaceSampler)
