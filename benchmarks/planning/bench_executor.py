@@ -37,7 +37,7 @@ from bench_soft_transfer import share
 from bench_transfer import TooLong, limited
 
 from qdsim import planning, systems
-from qdsim.planning import ExecutorOptions, Plan, RRTOptions, Task, TransferOptions
+from qdsim.planning import ExecutorOptions, GoalRegion, Plan, RRTOptions, Task, TransferOptions
 
 SYSTEMS = {
     "pushing": ("planar_pushing", "move_back"),
@@ -48,12 +48,25 @@ SYSTEMS = {
     "bucket": ("iiwa_planar", "half_turn"),
     "cylinder": ("iiwa_bimanual_cylinder", "turn"),
     "box": ("iiwa_bimanual_box", "turn"),
+    "pen": ("allegro_pen", "place"),
+    "book": ("allegro_book", "drag"),
+    "plate": ("allegro_plate", "pick_up"),
 }
 WORLDS: dict[str, dict[str, Any]] = {
     "ball": {"control_period": 0.02},
     "cube": {"force": 0.7},
     "door": {"object_damping": 0.1, "force": 5.0},
+    "pen": {
+        "object_damping": (10.0, 10.0, 10.0, 0.01, 0.01, 0.01),
+        "support_friction": 0.0,
+        "force": 5.0,
+    },
+    "book": {"force": 5.0},
+    "plate": {"force": 5.0},
 }
+"""The pen floats, and nothing but this damping stops it: its mass over 0.1 s, its inertia over 0.1 s."""
+REGIONS = {"pen": GoalRegion(axis=(0.0, 1.0, 0.0))}
+"""A pen's turn about itself does not count."""
 CONTACTS = ("stiff", "default")
 LARGEST, PLANNING, SECONDS, CPU = np.pi / 3, 60, 400.0, 120
 """Largest angle of a goal, rad; limit of a plan, s of CPU; limits of a run, s of the world and of CPU."""
@@ -172,6 +185,8 @@ def plans_table(known: dict[str, Any]) -> None:
 
 def drawn(name: str, goals: int) -> Iterator[Task]:
     task = systems.load(SYSTEMS[name][0]).tasks[SYSTEMS[name][1]]
+    if name in REGIONS:
+        task = task.towards(task.goal, goal_region=REGIONS[name])
     return islice(turned(task) if name in ("ball", "cube") else random_goals(task), goals)
 
 
