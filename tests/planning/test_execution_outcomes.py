@@ -168,7 +168,7 @@ class Still:
     def within(self, u: np.ndarray) -> np.ndarray:
         return np.clip(u, -1.0, 1.0)
 
-    def support_load(self, way: np.ndarray) -> None:
+    def load(self, way: np.ndarray, seconds: float) -> None:
         return None
 
 
