@@ -50,7 +50,7 @@ def test_the_result_says_what_was_chosen_and_why() -> None:
     options = planning.TransferOptions(timestep=2e-3, settle=0.05)
     told = planning.transfer(still(there), there, options, controller="auto")
     assert told.reached and told.controller == "auto"
-    assert "pushed on a plane" in repr(told)
+    assert "pushed on a support" in repr(told)
     same = planning.transfer(still(there), there.model, options, controller="auto")
     assert same.controller == "mpc"
     measured = planning.TransferOptions(timestep=2e-3, settle=0.05, carry_on=False)
