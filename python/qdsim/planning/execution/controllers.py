@@ -34,6 +34,7 @@ from qdsim.planning.execution.world import World
 from qdsim.planning.grasps.grip import MOVING, Grip, GripOptions, can_hold
 from qdsim.planning.plans.plan import Plan
 from qdsim.planning.task.robot import lies_on_a_plane, object_weight
+from qdsim.planning.task.roundness import turn_axes
 from qdsim.planning.task.sampling_options import SamplingOptions
 from qdsim.planning.task.task import Task
 from qdsim.planning.task.transfer_options import TransferOptions
@@ -101,6 +102,8 @@ class Controllers:
         """Return the controllers, the most trusted first, and the reason for the choice."""
         if self._given.controllers is not None:
             return self._given.controllers, "as given"
+        if holds and self._rolls():
+            return ("grip",), "fingers hold an object that would roll away from whatever pushes it"
         if holds and in_space(self.task):
             reason = "fingers hold an object in space, along segments by a grip first"
             return ("mpc", "grip", "planned", "sampling"), reason
@@ -112,6 +115,12 @@ class Controllers:
         if in_space(self.task):
             return ("planned",), "the object is pushed, not held, and can be thrown"
         return ("planned", "mpc"), "the object is pushed, not held"
+
+    def _rolls(self) -> bool:
+        """Return whether the object is a ball, which strokes turn."""
+        task = self.task
+        ball = len(turn_axes(task.model, task.object)) == 3
+        return ball and in_space(task) and task.sampler is not None
 
     def touches(self) -> bool:
         """Return whether enough fingers touch the object to hold it."""

@@ -114,8 +114,8 @@ class Foresight:
             self._drive(hand.follow(schedule, record, SETTLE, give_up=True))
             if task.reached(plant.q):
                 fingers = hand.grip.touching(plant.q)
-                self._drive(hand.hold(schedule.segment.end, self._hold, fingers))
-                if task.reached(plant.q):
+                held = self._drive(hand.hold(schedule.segment.end, self._hold, fingers))
+                if held and task.reached(plant.q):
                     return plant.q
             still = self._drive(hand.release())
         except PlantError:
