@@ -39,9 +39,9 @@ PINCH = """<mujoco>
 </mujoco>"""
 
 
-def pinch_task(up: float) -> planning.Task:
-    """A box between two fingers, in the air, to be lifted."""
-    model = qdsim.load(PINCH.format(floor=""))
+def pinch_task(up: float, floor: str = "") -> planning.Task:
+    """A box between two fingers, in the air or on a floor, to be lifted."""
+    model = qdsim.load(PINCH.format(floor=floor))
     task = planning.Task(
         name="lift",
         model=model,
@@ -472,3 +472,41 @@ def test_motions_are_no_faster_than_force_limits_allow(
     options = dataclasses.replace(BRIEF, seconds=8.0)
     planning.Executor(task.replace(start=start), plan, world=WORLD, options=options).run()
     assert off and max(off) < 3e-3
+
+
+def lift_plan(task: planning.Task, most: float) -> planning.Plan:
+    """Two fingers that press the box and lift it."""
+    fingers = [task.model.slice_q(name).start for name in ("lz", "rz")]
+    press = np.array([0.01, 0.0, -0.01, 0.0])
+    path, inputs = [task.start], []
+    for up in np.linspace(0.0, most, 9)[1:]:
+        q = task.with_object(task.start, [0, 0, up, 0, 0, 0])
+        q[fingers] += up
+        path.append(q)
+        inputs.append(np.asarray(task.model.command_from(q)) + press)
+    segment = planning.Segment(np.array(inputs), np.array(path), np.array([8]))
+    return planning.Plan("lift", "box", task.options, task.goal, 3e-3, 0.1, 1e-3, (segment,))
+
+
+def test_what_hangs_near_its_goal_is_not_let_go() -> None:
+    """A plan ends 4 mm below the goal, whose tolerance is 3 mm, with the box in the air between two fingers: it would
+    fall before any stroke."""
+    task = pinch_task(0.02, '<geom type="plane" size="1 1 1" pos="0 0 0.07"/>')
+    task = task.replace(sampler=lambda model, q, rng: np.array(task.start))
+    plan = lift_plan(task, 0.016)
+    options = planning.ExecutorOptions(hold=0.3, routes=("plan", "strokes", "straight"), seconds=15)
+    report = planning.Executor(task, plan, world=QUICK, options=options).run()
+    assert report.reached, str(report)
+    assert all("stroke" not in edge.edge for edge in report.edges), str(report)
+
+
+def test_fingers_lead_the_object_to_the_goal_where_a_plan_ends_at_its_edge() -> None:
+    """The plan ends 2.9 mm below the goal, whose tolerance is 3 mm."""
+    task = pinch_task(0.0189, '<geom type="plane" size="1 1 1" pos="0 0 0.07"/>')
+    plan = lift_plan(task, 0.016)
+    assert 0.9 < task.off(plan.end) < 1.0
+    options = planning.ExecutorOptions(
+        hold=0.3, controllers=("grip",), routes=("plan",), seconds=15
+    )
+    report = planning.Executor(task, plan, world=QUICK, options=options).run()
+    assert report.reached and report.position_error < 1e-3, str(report)

@@ -311,7 +311,7 @@ class Execution:
             if hand is not None:
                 yield from hand.release()
             else:
-                yield from self._back(self._rests)
+                yield from self._back(self.rests)
                 yield from self._move_to(self.model.command_from(self.plant.q))
                 if not self._is_out():
                     yield from self._back(self._is_out)
@@ -319,7 +319,7 @@ class Execution:
             self.free = True
         self.last_q = self.measured()
 
-    def _rests(self) -> bool:
+    def rests(self) -> bool:
         """Return whether the object does not lean on the robot, or comes to rest near where it is.
 
         An object that is carried a little above its support need not be carried back.

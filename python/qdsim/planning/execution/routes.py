@@ -125,11 +125,30 @@ class Routes:
     def track(self, segment: Segment | None, start: Array | None = None) -> Track:
         """Return the track of an edge: along a segment, shifted to start at the robot's configuration, or
         straight to the goal."""
-        schedule = None if segment is None else self._execution.schedule(segment, start)
+        schedule = None
+        if segment is not None:
+            last = not self.todo and self._execution.hand is not None
+            aimed = self._aimed(segment) if last else segment
+            schedule = self._execution.schedule(aimed, start)
         return Track(self.task.goals, self._tolerances, schedule, self._execution.plant.q)
+
+    def _aimed(self, segment: Segment) -> Segment:
+        """Return a segment that ends within the goal's tolerances with its object led on to the goal itself.
+
+        A search ends at the edge of the tolerances, which would leave no room for errors of fingers that hold the object.
+        """
+        task = self.task
+        if not task.reached(segment.end):
+            return segment
+        rest = task.goals.difference(segment.end)
+        shares = np.linspace(0.0, 1.0, segment.steps + 1)
+        path = [task.with_object(q, s * rest) for q, s in zip(segment.configurations, shares)]
+        return dataclasses.replace(segment, configurations=np.array(path))
 
     def next(self, let_go: Callable[[], Commands[None]]) -> Commands[Edge | None]:
         """Choose the next edge; None if nothing is left to try.
+
+        What hangs near its goal is first moved straight to it, because it would fall before any other edge.
 
         Args:
             let_go: called before a regrasp; sets the object down.
@@ -138,6 +157,9 @@ class Routes:
             if self.todo and self.far(self.todo[0].start) <= LEAVE:
                 return self._segment()
             self.todo.clear()
+        routes = self.options.routes
+        if self._hangs_near():
+            routes = tuple(sorted(routes, key=lambda route: route != "straight"))
         self._judge()
         ways = {
             "strokes": self._stroked,
@@ -145,7 +167,7 @@ class Routes:
             "straight": self._straight,
             "new plan": self._replanned,
         }
-        for route in self.options.routes:
+        for route in routes:
             allowed = GRASPS
             if route == "strokes":  # where they are foreseen, none loses the object
                 allowed = GRASPS**2 if self.foresight is None else GRASPS**3
@@ -159,6 +181,11 @@ class Routes:
                 return edge
             self.missed[route] = self.missed.get(route, 0) + 1
         return None
+
+    def _hangs_near(self) -> bool:
+        """Return whether a plan has brought the object near its goal, to where it falls if the robot lets it go."""
+        execution, near = self._execution, self.far() <= LEAVE
+        return self._taken in PLANS and near and not execution.free and not execution.rests()
 
     def _judge(self) -> None:
         """Record whether the last kind of edge has brought the object nearer to the goal."""
