@@ -12,7 +12,7 @@ row, within 500. *Near* is a success within 2 cm of the goal's position.
 *Mpc* is ``planning.Mpc`` with the settings that the package derives from the task (``planning.dexterous``), the period
 and the bound of the commands (``stride``): for the hand two iterations a command, for the three fingers, whose horizon
 of one second has more periods, one. *inertia* is the same with ``planning.SecondOrderModel`` as its prediction model, in
-steps of at most 10 ms with MuJoCo's law of contact, from the measured velocity, and one iteration a command.
+steps of 10 and 5 ms with MuJoCo's law of contact, from the measured velocity.
 
     bench_dexterous_objects.py --folder FOLDER --cache FILE [--sets allegro] [--objects cube ...] [--trials 5]
     bench_dexterous_objects.py --folder FOLDER --cache FILE --cached
@@ -174,16 +174,15 @@ def task_of(world: World, damped: bool = False) -> planning.Task:
 Act = Callable[[Any, Any], Any]
 
 
-def settings_of(world: World, task: planning.Task) -> planning.ImpcOptions:
+def loop_of(world: World, task: planning.Task, model: Any = None) -> planning.Mpc:
     settings = planning.dexterous(task, period=world.period, touch=TOUCH)
-    return settings.replace(stride=world.bound)
+    settings = settings.replace(stride=world.bound)
+    count = max(1, round(STEPS_AHEAD / settings.horizon))
+    return planning.Mpc(task, settings, iterations=count, first_iterations=count, model=model)
 
 
 def mpc(world: World) -> Act:
-    task = task_of(world)
-    settings = settings_of(world, task)
-    count = max(1, round(STEPS_AHEAD / settings.horizon))
-    loop = planning.Mpc(task, settings, iterations=count, first_iterations=count)
+    loop = loop_of(world, task_of(world))
     return lambda q, v: loop.act(q)
 
 
@@ -192,8 +191,7 @@ def inertia(world: World) -> Act:
     options = qdsim.DynamicOptions(
         h=STEP[world.hand], contacts="mujoco", gravity_on_actuated=world.hand, infeasible="soften"
     )
-    model = planning.SecondOrderModel(task.model, options, stepped=True)
-    loop = planning.Mpc(task, settings_of(world, task), first_iterations=1, model=model)
+    loop = loop_of(world, task, planning.SecondOrderModel(task.model, options, stepped=True))
     return lambda q, v: loop.act(q, v=qdsim.from_mujoco_velocity(task.model, q, v))
 
 
