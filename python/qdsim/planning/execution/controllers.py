@@ -38,6 +38,7 @@ from qdsim.planning.task.roundness import turn_axes
 from qdsim.planning.task.sampling_options import SamplingOptions
 from qdsim.planning.task.task import Task
 from qdsim.planning.task.transfer_options import TransferOptions
+from qdsim.planning.tracking.arrival import NEARER
 from qdsim.planning.tracking.mpc import Mpc
 from qdsim.planning.tracking.predictors import Predictor
 from qdsim.planning.tracking.preset import PERIOD, fastest, in_space
@@ -155,7 +156,8 @@ class Controllers:
         straight = track.schedule is None or (bool(without) and track.ended)
         left = track.left(self.world.q)
         enough = left - WORTH if straight and not keeps else WORTH
-        most = math.inf if keeps else enough
+        # what a model of the world predicts is worth a try before the object is let go
+        most = math.inf if keeps else enough if self._model is None else left - NEARER
         names: Sequence[object] = self.names
         if self._given.controllers is None and not straight:
             names = sorted(names, key=lambda one: one != "grip")

@@ -75,6 +75,25 @@ class Foresight:
                     break
         return found
 
+    def keeps(self, segment: Segment, start: Array) -> bool:
+        """Return whether the fingers do not lose the object along a segment of a plan, and release it.
+
+        Args:
+            segment: The segment.
+            start: Its grasp ``(nq,)``, of the object where it rests.
+        """
+        model, hand = self._plant.model, self._hand
+        offset = np.asarray(model.command_from(start) - model.command_from(segment.start))
+        schedule = Schedule(model, segment, self._speed, self._plant.timestep, offset)
+        self._begin(segment, start, np.zeros(model.nv))
+        try:
+            closed = self._drive(hand.close(start))
+            if closed:
+                self._drive(hand.follow(schedule, Record(self._plant), SETTLE, give_up=True))
+            return self._drive(hand.release()) and not self._plant.lost
+        except PlantError:
+            return False
+
     def best(
         self, stroke: Stroke, q: Array, v: Array, u: Array, least: float = TOUCHING
     ) -> Stroke | None:

@@ -154,8 +154,9 @@ class Routes:
             let_go: called before a regrasp; sets the object down.
         """
         if self._taken in PLANS:
-            if self.todo and self.far(self.todo[0].start) <= LEAVE:
-                return self._segment()
+            near = self.todo and self.far(self.todo[0].start) <= LEAVE
+            if near and (edge := self._segment()) is not None:
+                return edge
             self.todo.clear()
         routes = self.options.routes
         if self._hangs_near():
@@ -200,9 +201,13 @@ class Routes:
         else:
             self.missed.clear()
 
-    def _segment(self) -> Edge:
-        """Return the next segment of the plan as an edge."""
+    def _segment(self) -> Edge | None:
+        """Return the next segment of the plan as an edge; None if fingers that hold are foreseen to lose the object."""
         segment = self.todo.pop(0)
+        if self.foresight is not None and self._controllers.names == ("grip",):
+            start = self._execution.start(segment)
+            if not self.foresight.keeps(segment, start):
+                return None
         of_plan = f", plan {self.plans + 1}" if self.plans else ""
         return Edge(f"segment {self._count - len(self.todo)} of {self._count}{of_plan}", segment)
 
@@ -273,7 +278,9 @@ class Routes:
             if self.todo:
                 self._controllers.follow(plan_for(self.task, self.todo, self.task.options, np.inf))
                 self._count = len(self.todo)
-                return self._segment()
+                if (edge := self._segment()) is not None:
+                    return edge
+                self.todo.clear()
         self.want = "no plan found"
         return None
 
