@@ -67,7 +67,12 @@ def test_what_is_carried_on_the_way_has_to_stay_in_the_fingers_as_well() -> None
     the fingers before that."""
     task = pinched(0.02, up=0.3, aside=0.06)
     rigid, creeping = (
-        planning.StrokePlanner(task, plant=task.options.replace(contacts=contacts), hold=HOLD)
+        planning.StrokePlanner(
+            task,
+            planning.GaitOptions(steps=24),
+            plant=task.options.replace(contacts=contacts),
+            hold=HOLD,
+        )
         for contacts in ("rigid", "mujoco")
     )
     stroke = rigid.best(task.start)

@@ -37,6 +37,7 @@ from qdsim.planning.execution.simulators import (
 from qdsim.planning.execution.strokes import GaitOptions, Stroke
 from qdsim.planning.execution.world import PlantError
 from qdsim.planning.grasps.equilibrium import generalised_load
+from qdsim.planning.grasps.resting import is_stable
 from qdsim.planning.grasps.samplers.holding import with_holding
 from qdsim.planning.plans.plan import Plan, plan_for
 from qdsim.planning.plans.segment import Segment
@@ -253,6 +254,7 @@ class Executor:
 
     def _commands(self) -> Commands[tuple[str, str]]:
         """Yield the command of one time step after the other; return the outcome and the reason."""
+        yield from self._come_to_rest()
         while True:
             if self._routes.far() <= 1.0:
                 if (yield from self._hold()):
@@ -266,6 +268,14 @@ class Executor:
                 return self._routes.want or "missed", self._nothing_left()
             self._edge, self._rest = edge, None
             yield from self._stroke(edge) if edge.strokes else self._run(edge)
+
+    def _come_to_rest(self) -> Commands[None]:
+        """Let an object that nothing carries come to rest, before edges are sought for a pose that it leaves at once."""
+        task = self.task
+        if self._execution.free and not is_stable(
+            task.model, self._plant.q, task.object, task.options
+        ):
+            yield from self._settle()
 
     def _nothing_left(self) -> str:
         routes = self._routes
@@ -285,8 +295,9 @@ class Executor:
         self._enter("hold")
         pose, hand = self._rest, self._execution.told()
         fingers = 0 if hand is None else hand.grip.touching(self._plant.q)
-        if pose is None and not self._heavy:
+        if not self._heavy:
             # an object that stays without the robot need not be pressed, and would move if it were
+            pose = None
             u = self._plant.within(np.asarray(self.task.model.command_from(self._plant.q)))
             yield from ramp(self._execution.command, u, count)
         keeping = Keeping(
@@ -373,7 +384,7 @@ class Executor:
             return
         self._enter("close", "grip")
         self._since = self._seconds
-        closed = yield from hand.close(there.segment.start)
+        closed = yield from hand.close(there.segment.start, self._routes.carries)
         self._execution.free = False
         stroke = self._routes.stroke_here() if closed else None
         if stroke is None:

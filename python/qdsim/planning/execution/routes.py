@@ -252,6 +252,11 @@ class Routes:
         self.want = "" if found else "no stroke found"
         return Edge("stroke", strokes=tuple(found)) if found else None
 
+    @property
+    def carries(self) -> bool:
+        """Whether fingers have to carry the object to its goal, because the goal is in the air."""
+        return self.strokes is not None and self.strokes.hangs
+
     def stroke_here(self) -> Stroke | None:
         """Return the stroke of the present grasp; None if it gains too little."""
         hand, strokes = self._execution.hand, self.strokes

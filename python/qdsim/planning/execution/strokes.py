@@ -35,6 +35,12 @@ _PARTS = 4
 """Resolution, as parts of a stroke, of the search for the longest part after which the fingers can leave;
 with one part, test_executor_rules.py fails."""
 
+_STEPS = 24
+"""Largest number of steps of a stroke, after which other grasps may do better."""
+
+_SPARE = 2
+"""Number of strokes to a goal in the air that suffice: drawing grasps that carry takes long, and some cannot be reached."""
+
 FORESEEN = dataclasses.replace(LEAVING, time_limit=0.3)
 """Settings for testing whether motions between grasps exist, with a shorter time limit than that of the execution."""
 
@@ -55,18 +61,20 @@ class GaitOptions:
     Attributes:
         grip: How the object is held.
         candidates: Number of grasps that are tried for one stroke.
-        steps: Largest number of steps of a stroke.
+        steps: Largest number of steps of a stroke. None: 24, or any number to a goal in the air, because the object
+            cannot be left on the way.
         strokes: Largest number of strokes of a plan or an execution.
     """
 
     grip: GripOptions = GripOptions()  # noqa: RUF009
     candidates: int = 12
-    steps: int = 24
+    steps: int | None = None
     strokes: int = 25
 
     def __post_init__(self) -> None:
         instance("grip", self.grip, GripOptions)
-        fields(self, integer, "candidates", "steps", "strokes", least=1)
+        fields(self, integer, "candidates", "strokes", least=1)
+        fields(self, integer, "steps", least=1, or_none=True)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -101,6 +109,7 @@ class StrokePlanner:
         hold: Time for which they have to hold it, s.
 
     Attributes:
+        hangs: Whether the object does not stay at its goal without the robot.
         slips: Number of strokes that reach a goal in the air, where the fingers do not hold the
             object because their contacts creep.
 
@@ -125,7 +134,10 @@ class StrokePlanner:
         task = task.without_pace()
         self.task, self.options = task, options or GaitOptions()
         self.grip = grip_of_steps(task, self.options.grip)
-        self._hangs = not is_stable(task.model, task.aim, task.object, task.options)
+        self.hangs = not is_stable(task.model, task.aim, task.object, task.options)
+        self._below = None
+        if self.hangs:
+            self._below = landing(task.model, task.aim, task.object, task.options)
         self._plant, self._hold, self.slips = plant or task.options, hold, 0
         self.rng, self._load = generator_of(rng), load
 
@@ -147,16 +159,20 @@ class StrokePlanner:
             q: ``(nq,)`` configuration.
             here: whether the present grasp is one of them.
         """
-        task, found = self.task, []
+        task, found, there = self.task, list[Stroke](), 0
         for k in range(self.options.candidates):
             grasp = q if here and k == 0 else task.grasp(q, self.rng)
             stroke = None if grasp is None else self.best(grasp)
             if stroke is not None:
                 found.append(stroke)
+                there += self.hangs and task.reached(stroke.segment.end)
+            if there == _SPARE:
+                break
         return sorted(found, key=lambda stroke: -stroke.gain)
 
     def best(self, q: Array) -> Stroke | None:
-        """Return the better of a stroke that lifts the object and one that does not; None without a grip.
+        """Return the best of a stroke that lifts the object, one that does not, and one to below a goal in the air;
+        None without a grip.
 
         Args:
             q: ``(nq,)`` configuration.
@@ -164,35 +180,57 @@ class StrokePlanner:
         first = self.grip.command(q, np.zeros(self.task.space.size))
         if not self.grip.holds(first):
             return None
-        plain = self.stroke(q, 0.0)
-        lifted = self.stroke(q, LEAVING.clearance)
-        better = lifted if lifted.gain > plain.gain else plain
-        if self._hangs and not self._stays(q, better):
+        made = [self.stroke(q, 0.0), self.stroke(q, LEAVING.clearance)]
+        if self._below is not None:
+            made.append(self.stroke(q, 0.0, self._below))
+        better = max(made, key=lambda stroke: stroke.gain)
+        if self.hangs and not self._stays(q, better):
             self.slips += self.task.reached(better.segment.end)
             return None
         return better
 
-    def stroke(self, q: Array, lift: float) -> Stroke:
+    def stroke(self, q: Array, lift: float, aim: Array | None = None) -> Stroke:
         """Compute the stroke towards the goal from a grasp, as far as the model holds the object.
 
         Args:
             q: ``(nq,)`` the grasp.
             lift: height above the goal at which the object travels, m; without it the object slides
                 on its support.
+            aim: ``(nq,)`` configuration with the object where the stroke goes; None: to the goal.
         """
         task = self.task
         up = self.grip.upwards(q, lift) if lift > 0.0 else None
-        aim = task.goals.nearest(q)
+        aim = task.goals.nearest(q) if aim is None else aim
         aim = aim if up is None else task.with_object(aim, up)
         carried = Carried(task, self.grip, task.options, q, self._load)
         carried.press(lean=True)
-        carried.move(aim, up is None, self.options.steps)
+        most = self.options.steps or (math.inf if self.hangs else _STEPS)
+        if up is not None and (above := self._above(q, aim, lift)) is not None:
+            carried.move(above, False, most)
+        carried.move(aim, up is None, most)
         if up is not None:
             self._land(carried)
         path, count = carried.path, len(carried.inputs)
         gain = self._gain(q, path[-1])
         inputs = np.array(carried.inputs).reshape(count, task.model.nu)
         return Stroke(Segment(inputs, np.array(path), np.array([count])), gain)
+
+    def _above(self, q: Array, aim: Array, lift: float) -> Array | None:
+        """Return the pose ``(nq,)`` to which the object is lifted before it goes on to its aim; None if it need not be.
+
+        What lies on a table cannot be tilted while it slides. It is lifted by as much as it would be in its
+        surroundings if it turned in place as it is to be turned.
+
+        Args:
+            q: ``(nq,)`` configuration.
+            aim: ``(nq,)`` configuration with the object at its aim.
+            lift: height above that, m.
+        """
+        task, space = self.task, self.task.space
+        way = np.where(space.rotation, space.difference(aim, q), 0.0)
+        room = self.grip.depth(task.with_object(q, way)) - self.grip.depth(q)
+        up = self.grip.upwards(q, room + lift) if room > TOUCHING else None
+        return None if up is None else task.with_object(q, up)
 
     def _stays(self, q: Array, stroke: Stroke) -> bool:
         """Return whether creeping contacts hold the object during a stroke from a grasp ``(nq,)``, and at its goal.
@@ -207,8 +245,12 @@ class StrokePlanner:
         held, enough, behind = 0, max(1, math.ceil(self._hold / dt)), np.zeros(task.space.size)
         most = dt * self.grip.speeds
         arrives = task.reached(stroke.segment.end)
-        for _ in range(self.options.steps + enough if arrives else stroke.segment.steps):
-            way = self.grip.towards(carried.path[-1], aim, dt)
+        above = self._above(q, aim, LEAVING.clearance)
+        longest = stroke.segment.steps
+        for _ in range(max(longest, self.options.steps or _STEPS) + enough if arrives else longest):
+            if above is not None and carried.distance(above) < LEAVING.clearance:
+                above = None
+            way = self.grip.towards(carried.path[-1], aim if above is None else above, dt)
             if not carried.go(way + behind, lean=True):
                 return False
             gone = task.space.difference(carried.path[-1], carried.path[-2])
@@ -246,7 +288,7 @@ class StrokePlanner:
         Below a goal in the air the object does not stay, and the next stroke begins where it comes to rest.
         """
         task, rest = self.task, None
-        if self._hangs and not task.reached(after):
+        if self.hangs and not task.reached(after):
             rest = landing(task.model, after, task.object, task.options)
         return self.distance(before) - self.distance(after if rest is None else rest)
 

@@ -69,9 +69,12 @@ USED = 0.6
 with a third test_carried.py fails."""
 RESIDUAL = 0.3
 """Largest load that the forces of a good grip may leave unbalanced, in weights of the object."""
-FLOATING = 0.03
-"""The same for an object that floats, which nothing but the fingers keeps from moving. With ten times as much, fingers
-push a pen of 1 kg aside with 2 N while they hold it."""
+FLOATING = 0.2
+"""Weight of an object that floats, in its weights under standard gravity, for the forces of a grip: fingers need not
+carry it, and what they press is what throws it when they let go. With five times as much, default contacts throw a pen
+of 1 kg by 30 cm."""
+ADRIFT = 0.1
+"""Largest load that a good grip of a floating object may leave, which nothing else keeps from moving, in these weights."""
 
 
 @former(
@@ -181,7 +184,8 @@ class Grip:
         self._torque_scale = np.where(self.space.rotation, 1.0 / length, 1.0)
         self.weight = object_weight(model, self.space, length)
         floats = not np.any(model.parameters.gravity) and not lies_on_a_plane(model, self.space)
-        self._most_left = (FLOATING if floats else RESIDUAL) * self.weight
+        self.weight *= FLOATING if floats else 1.0
+        self._most_left = (ADRIFT if floats else RESIDUAL) * self.weight
         # A finger is the chain of bodies below the first joint that does not move the whole robot.
         self._fold = folded(model)
         moves = driven_bodies(model)
@@ -375,6 +379,14 @@ class Grip:
             q: ``(nq,)`` configuration.
         """
         return self._to_surroundings(q, -1.0)
+
+    def depth(self, q: Array) -> float:
+        """Return how deep the object is in bodies other than the robot, m; 0 if it is in none.
+
+        Args:
+            q: ``(nq,)`` configuration.
+        """
+        return max(0.0, -float(self._surroundings(q)["dist"].min(initial=0.0)))
 
     def leans(self, q: Array) -> bool:
         """Return whether the object touches its surroundings, or has none within the reach of the fingers.

@@ -18,7 +18,7 @@ from qdsim.planning.motion.motion import Motion, MotionError, connect
 from qdsim.planning.plans.trials import SETTLE
 from qdsim.planning.task.followers import unmoved_q
 from qdsim.planning.task.motion_options import MotionOptions
-from qdsim.planning.task.robot import TOUCHING
+from qdsim.planning.task.robot import TOUCHING, strides
 from qdsim.planning.task.transfer_options import TransferOptions
 from qdsim.planning.tracking.arrival import PERIODS
 from qdsim.step import Options
@@ -107,14 +107,18 @@ class Hand:
             yield (1.0 - share) * self.u + share * u
         self.u = np.array(u)
 
-    def close(self, grasp: Array | None = None) -> Commands[bool]:
+    def close(self, grasp: Array | None = None, exactly: bool = False) -> Commands[bool]:
         """Move the fingers to the object, then press; return whether enough of them touch.
 
         Args:
             grasp: ``(nq,)`` configuration to whose places on the object they come; None: straight to it.
+            exactly: Whether the joints first go to the grasp. What is to be carried needs that; what rolls is moved
+                by it.
         """
         still, pose = np.zeros(self.space.size), self.world.q
         self._creep[:] = 0.0
+        if exactly and grasp is not None:
+            yield from self._come_to(grasp)
         pressed, enough = 0, self._periods(SETTLE)
         for _ in range(self._approach):
             q = self.world.q
@@ -127,6 +131,22 @@ class Hand:
             if pressed > enough:
                 return True
         return False
+
+    def _come_to(self, grasp: Array) -> Commands[None]:
+        """Move the joints to a grasp ``(nq,)``, at the speed of landing, while the object is where it was for the grasp.
+
+        A finger that closes straight to the object stops at the first thing that it touches, beside its place.
+        """
+        end, stride = np.asarray(self.model.command_from(grasp)), strides(self.model, grasp)
+        most = LANDING * self.period
+        for _ in range(self._approach):
+            q = self.world.q
+            left = stride * (end - np.asarray(self.model.command_from(q)))
+            if np.abs(left).max() < TOUCHING or self.space.errors(q, grasp)[0] > TOUCHING:
+                break
+            way = end - self.u
+            far = float(np.abs(stride * way).max())
+            yield from self._reach(self.u + min(1.0, most / max(far, 1e-300)) * way)
 
     def apart(self, q: Array, options: Options) -> Array:
         """Return ``q`` (nq,) without penetrations, which stiff models would resolve at decimetres per

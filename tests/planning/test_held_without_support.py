@@ -1,4 +1,4 @@
-"""Objects that float: no plane carries them, fingers on both sides of them hold them, and damping resists them."""
+"""What fingers hold without a support: objects that float, and those that are lifted to goals in the air."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import pytest
 import qdsim
 from qdsim import planning, systems
 from qdsim.planning import ObjectSpace, Task, TransferOptions
+from qdsim.planning.execution.loops.hand import Hand
 from qdsim.planning.execution.plant import Plant, second_order
+from qdsim.planning.execution.strokes import StrokePlanner
 from qdsim.planning.grasps.equilibrium import contact_rows
 from qdsim.planning.grasps.grip import Grip
 from qdsim.planning.grasps.samplers.holding import Either, with_holding
@@ -99,3 +101,39 @@ def test_a_goal_in_the_air_needs_grasps_that_carry() -> None:
     wider = with_holding(up, grip_of(up), np.random.default_rng(0))
     assert isinstance(wider.sampler, Either)
     assert isinstance(wider.sampler.second, planning.SurfaceSampler)
+
+
+@pytest.mark.long
+def test_what_lies_on_a_table_is_lifted_before_it_is_tilted() -> None:
+    """Turned where it lies, the book's corners are in the ground, and its friction stops the book in the first step."""
+    task = systems.load("allegro_book").tasks["drag"]
+    tilt = np.array([0.02, -0.06, 0.013, 0.08, -0.055, 0.05])
+    task = task.towards(task.with_object(task.start, tilt))
+    sampler = planning.SurfaceSampler(task.object, carry=True, contacts=3)
+    task = task.replace(sampler=sampler)
+    planner, ends = StrokePlanner(task, rng=0), []
+    for _ in range(10):
+        grasp = task.grasp(task.start, planner.rng)
+        if grasp is not None:
+            ends.append(planner.stroke(grasp, 3e-3).segment)
+    assert any(task.reached(segment.end) for segment in ends)
+    for segment in ends:
+        for q in segment.configurations:
+            assert planner.grip.depth(q) < 1e-3
+
+
+def test_a_hand_closes_to_the_grasp_itself_where_it_has_to() -> None:
+    """Fingers that close straight to the book stop beside their places; the joints end where the grasp has them."""
+    task = systems.load("allegro_book").tasks["drag"]
+    world = TransferOptions(timestep=1e-3)
+    mj = second_order(task.model, task.object, world)
+    plant = Plant(task.model, task.space, mj, world, compensated=True)
+    begin = np.array(task.start)
+    grasp = np.array(begin)
+    grasp[task.model.actuated_q] += 0.02
+    plant.reset(begin)
+    hand = Hand(plant, grip_of(task), world)
+    hand.rest(begin)
+    for u in hand._come_to(grasp):
+        plant.advance(u)
+    assert np.abs(plant.q - grasp)[task.model.actuated_q].max() < 0.01
