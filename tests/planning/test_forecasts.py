@@ -98,6 +98,24 @@ def test_predictions_are_the_models_roll_outs_from_the_measured_state(kind: str)
     np.testing.assert_allclose(loop.prediction, q[0], atol=1e-9)
 
 
+def test_a_robot_whose_every_push_loses_the_object_does_not_stand_still() -> None:
+    """The programs push the ball, and this model then has it a metre away: other commands are tried."""
+
+    class Edge(QuasiDynamicModel):
+        def roll(
+            self, q: Array, v: Array, before: Array, u: Array, period: float, threads: int | None
+        ) -> tuple[Array, npt.NDArray[np.bool_]]:
+            path, good = super().roll(q, v, before, u, period, threads)
+            path[(u[:, :, 0] > before[0] + 0.01).any(axis=1), -1, 1] -= 1.0
+            return path, good
+
+    task = rail()
+    loop = loop_of(task, Edge(task.model, task.options))
+    moved = [float(loop.act(task.start)[0]) for _ in range(4)]
+    assert loop.prediction is not None and loop.prediction[-1, 1] > task.start[1] - 0.5
+    assert np.abs(np.diff([0.0, *moved])).max() > 1e-3
+
+
 def test_velocities_are_those_between_calls_if_none_is_measured() -> None:
     task = rail()
     later = task.start + np.array([0.0, 0.03])

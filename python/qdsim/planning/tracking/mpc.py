@@ -28,6 +28,12 @@ WORSE = 1.5
 """A new trajectory is accepted if it costs at most this multiple of the old one. If only cheaper
 ones were accepted, the controller would get stuck where small motions gain nothing (across a gap)
 although large ones do."""
+LITTLE = 1.05
+"""The same with a prediction model, where random detours lead across gaps. With 1.5, the predicted cost
+grows call by call, and objects creep to the edge of the hand."""
+DETOURS = 6
+"""Random changes of the commands that are tried where a model predicts that every solution costs too
+much. Without them, the robot stands still before an object that every push knocks over."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +72,8 @@ class Mpc:
     With a prediction ``model``, only the derivatives are those of the smoothed quasi-dynamic step.
     The trajectories along which they are taken, and their costs, are those of the model, from the
     measured velocity on. So a second-order model sees what is thrown, or slides out of the hand,
-    and a call can keep the robot where it is instead.
+    and a call can keep the robot where it is instead. If all solutions of a call cost more than
+    that, a few random changes of the commands are tried.
 
     Args:
         task: the task; its start is only the reference of ``options.state_bounds``.
@@ -105,6 +112,7 @@ class Mpc:
         self._parts = Shooting(task, settings)
         predictor = check_predictor(model)
         self._forecast = None if predictor is None else Forecast(self._parts, predictor)
+        self._accepted = WORSE if predictor is None else LITTLE
         self._arrival = Arrival(task) if flag("hold", hold) else None
         self._u: Array | None = None
         self._before: Array | None = None
@@ -188,6 +196,8 @@ class Mpc:
             for _ in range(self._iterations if self._calls else self._first):
                 better = self._improve(path, now, last)
                 done += 1
+                if better is None and done == 1:
+                    better = self._detour(path, last)
                 if better is None:
                     break
                 path, radius = better
@@ -251,7 +261,7 @@ class Mpc:
         if not policies:
             return None
         k, found = _cheapest(self._follow(policies, path, q, before))
-        if found is None or found.cost >= WORSE * path.cost:
+        if found is None or found.cost >= self._accepted * path.cost:
             return None
         return found, radii[k]
 
@@ -269,6 +279,19 @@ class Mpc:
         if path is None:
             raise SolverError("no commands could be predicted over the horizon")
         return path
+
+    def _detour(self, path: Trajectory, before: Array) -> tuple[Trajectory, float] | None:
+        """Return the cheapest of a few trajectories under shifted commands and its radius; None if all
+        cost too much, or there is no model to judge them."""
+        if self._forecast is None:
+            return None
+        parts, box = self._parts, self._parts.boxes[0]
+        shifts = self._rng.uniform(-box, box, (DETOURS, 1, len(box)))
+        lower, upper = parts.within_reach(path.q)
+        _, found = _cheapest(self._forecast.roll(np.clip(path.u + shifts, lower, upper), before))
+        if found is None or found.cost >= self._accepted * path.cost:
+            return None
+        return found, float(box.max())
 
     def _follow(
         self, policies: list[Policy], path: Trajectory, q: Array, before: Array
