@@ -168,25 +168,33 @@ class Routes:
             "straight": self._straight,
             "new plan": self._replanned,
         }
-        for route in routes:
-            allowed = GRASPS
-            if route == "strokes":  # where they are foreseen, none loses the object
-                allowed = GRASPS**2 if self.foresight is None else GRASPS**3
-            if self.missed.get(route, 0) >= allowed:
-                continue
-            edge = yield from ways[route](let_go)
-            if self._execution.plant.lost or self.never:
+        while left := [route for route in routes if self._may(route)]:
+            for route in left:
+                edge = yield from ways[route](let_go)
+                if self._execution.plant.lost or self.never:
+                    return None
+                self._taken, self._before = route, self.far()
+                if edge is not None:
+                    return edge
+                self.missed[route] = self.missed.get(route, 0) + 1
+            if self.foresight is None:
                 return None
-            self._taken, self._before = route, self.far()
-            if edge is not None:
-                return edge
-            self.missed[route] = self.missed.get(route, 0) + 1
         return None
 
     def _hangs_near(self) -> bool:
         """Return whether a plan has brought the object near its goal, to where it falls if the robot lets it go."""
         execution, near = self._execution, self.far() <= LEAVE
         return self._taken in PLANS and near and not execution.free and not execution.rests()
+
+    def _may(self, route: str) -> bool:
+        """Return whether a kind of edge is tried again.
+
+        Where strokes are foreseen, none of them loses the object, and others are drawn.
+        """
+        allowed = GRASPS
+        if route == "strokes":
+            allowed = GRASPS**2 if self.foresight is None else GRASPS**3
+        return self.missed.get(route, 0) < allowed
 
     def _judge(self) -> None:
         """Record whether the last kind of edge has brought the object nearer to the goal."""
