@@ -68,7 +68,8 @@ class Executor:
     the measured state. On an edge, the controllers are tried in the order of their predicted
     errors; progress is counted in waypoints of the object, not in time. If an edge fails, the
     executor searches for strokes or a new plan from the current state. Within the tolerances the
-    object is held; if it leaves them, it is moved again.
+    object is held, and brought back when it drifts; if it leaves them, it is moved again. In MuJoCo,
+    strokes are rolled out in a simulation of their own, and only those that gain there are executed.
 
     Args:
         task: The task.
@@ -83,8 +84,9 @@ class Executor:
             function ``planner(q, seed=seed) -> Plan`` makes the new plans itself, from a measured
             configuration ``(nq,)``, for example :meth:`Roadmap.planner`; if it raises a
             RuntimeError or ValueError, there is no plan.
-        model: Predicts samples; None: MuJoCo's contacts if these are not stiff, else the
-            quasi-dynamic step.
+        model: Predicts samples, and what iMPC straight to the goal does. None: in MuJoCo, for objects
+            that rotate freely under gravity and for contacts that are not stiff, the model of
+            :func:`second_order`; else the quasi-dynamic step.
         watch: Called with the state (:class:`ExecutorState`) whenever it changes.
 
     Raises:
