@@ -16,7 +16,8 @@ that end within the task's tolerances. *auto*: executed by an executor that begi
 take ``PLAN`` s of CPU each; longer ones count as missed.
 
 ``--cache FILE`` saves every run as a line of JSON and continues from there. ``--cached`` prints the table of the runs
-in the file. ``--only SYSTEM CONTACTS`` runs only the named systems and contacts (any number of words).
+in the file. ``--off 0.3``: in the plant alone, friction and the object's mass are larger or smaller by three tenths,
+in all four ways in turn. ``--only SYSTEM CONTACTS`` runs only the named systems and contacts (any number of words).
 """
 
 from __future__ import annotations
@@ -104,15 +105,30 @@ def made_of(name: str, task: Task, seed: int, seconds: int = PLANNING) -> Made:
     return task, planner, plan
 
 
-def executed(made: Made, world: TransferOptions, seed: int) -> dict[str, Any]:
+def plant_of(task: Task, world: TransferOptions, off: float, seed: int) -> Any:
+    """Return MuJoCo's model with friction and the object's mass larger or smaller by a share, by the seed's two bits."""
+    if off == 0.0:
+        return "mujoco"
+    mj = planning.second_order(task.model, task.object, world)
+    rub, heavy = (1.0 + off * (1 - 2 * ((seed >> bit) & 1)) for bit in (0, 1))
+    mj.geom_friction[:, 0] *= rub
+    mj.pair_friction[:, :2] *= rub
+    body = mj.body(task.object).id
+    mj.body_mass[body] *= heavy
+    mj.body_inertia[body] *= heavy
+    return mj
+
+
+def executed(made: Made, world: TransferOptions, seed: int, off: float = 0.0) -> dict[str, Any]:
     """Make one run."""
     task, planner, plan = made
     world = dataclasses.replace(world, seed=seed)
+    plant = plant_of(task, world, off, seed)
     begin = time.process_time()
     told: dict[str, Any] = {"reached": False, "outcome": "late"}
     with contextlib.suppress(TooLong), limited(CPU):
         options = ExecutorOptions(seed=seed, seconds=SECONDS)
-        loop = planning.Executor(task, plan, world=world, options=options, planner=planner)
+        loop = planning.Executor(task, plan, plant, world=world, options=options, planner=planner)
         report = loop.run()
         told["seconds"], told["text"] = report.seconds, str(report)
         told["reached"], told["outcome"] = report.reached, report.outcome
@@ -209,7 +225,8 @@ def table(known: dict[str, Any]) -> None:
         "| system | contacts | reached and held | mm, median | deg, median | s | s of CPU | misses |"
     )
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
-    for name, contacts in product(SYSTEMS, CONTACTS):
+    kinds = dict.fromkeys(k.split("|")[1] for k in known)
+    for name, contacts in product(SYSTEMS, kinds):
         runs = [r for k, r in known.items() if k.rsplit("|", 1)[0] == f"{name}|{contacts}"]
         if not runs:
             continue
@@ -228,6 +245,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--goals", type=int, default=4)
     parser.add_argument("--first", type=int, default=0, help="number of the first goal")
+    parser.add_argument(
+        "--off",
+        type=float,
+        default=0.0,
+        help="share by which friction and mass of the plant are off",
+    )
     parser.add_argument("--cache", type=Path, default=None)
     parser.add_argument("--cached", action="store_true", help="only what the cache has")
     parser.add_argument("--only", nargs="*", default=[])
@@ -249,12 +272,12 @@ def main() -> None:
         for goal, task in enumerate(drawn(name, arguments.first + arguments.goals)):
             made: Made | None = None
             for contacts in CONTACTS:
-                key = f"{name}|{contacts}|{goal}"
+                key = f"{name}|{contacts}{arguments.off or ''}|{goal}"
                 chosen = _among(contacts, CONTACTS, arguments.only) and goal >= arguments.first
                 if not chosen or key in known:
                     continue
                 made = made or made_of(name, task, goal)
-                known[key] = executed(made, world_of(name, contacts), goal)
+                known[key] = executed(made, world_of(name, contacts), goal, arguments.off)
                 if cache is not None:
                     with cache.open("a") as file:
                         file.write(json.dumps({"key": key, "run": known[key]}) + "\n")
