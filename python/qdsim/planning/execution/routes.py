@@ -114,7 +114,7 @@ class Routes:
             )
         self.foresight: Foresight | None = None
         self.want, self.never, self.missed = "", "", dict[str, int]()
-        self._taken, self._before = "", np.inf
+        self._taken, self._before, self._promised = "", np.inf, False
 
     def far(self, goal: Array | None = None) -> float:
         """Return the error of the object in tolerances: from the goal, or from its pose in another
@@ -169,6 +169,7 @@ class Routes:
             "new plan": self._replanned,
         }
         while left := [route for route in routes if self._may(route)]:
+            self._promised = False
             for route in left:
                 edge = yield from ways[route](let_go)
                 if self._execution.plant.lost or self.never:
@@ -177,7 +178,7 @@ class Routes:
                 if edge is not None:
                     return edge
                 self.missed[route] = self.missed.get(route, 0) + 1
-            if self.foresight is None:
+            if not self._promised:
                 return None
         return None
 
@@ -189,7 +190,7 @@ class Routes:
     def _may(self, route: str) -> bool:
         """Return whether a kind of edge is tried again.
 
-        Where strokes are foreseen, none of them loses the object, and others are drawn.
+        Strokes that are foreseen do not lose the object, so others are drawn as long as the model promises some.
         """
         allowed = GRASPS
         if route == "strokes":
@@ -251,6 +252,7 @@ class Routes:
         for _ in range(TRIES):
             if not found:
                 found = [s for s in strokes.candidates(q, here=begins) if s.gain > TOUCHING]
+                self._promised = bool(found and self.foresight)
                 found = self.foresight.those_that_work(found) if self.foresight else found
         if strokes.slips and not found:
             self.never = (
