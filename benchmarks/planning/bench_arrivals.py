@@ -112,9 +112,9 @@ def arrived(name: str, kind: str, number: int) -> dict[str, Any]:
 def drawn_table(known: dict[str, Any]) -> None:
     print("# Arrivals at drawn goals\n")
     print(
-        "Goals reached and held, of those that were run; medians of the runs that reach their goals: s of the world, s of"
+        "Goals reached and held, of those that were run; medians of the runs that reach their goals: s of the world; s of"
     )
-    print("CPU from the file to the end (in brackets: without the plan).\n")
+    print("CPU for the plan, and from the file to the end.\n")
     print("| scene | " + " | ".join(KINDS) + " |")
     print("| --- |" + " --- |" * len(KINDS))
     for name in DRAWN:
