@@ -339,6 +339,9 @@ class Executor:
             if start is None:
                 return
         track = self._routes.track(edge.segment, start)
+        if edge.segment is not None and self._routes.by_hand:
+            yield from self._carry_on(edge.segment, track)
+            return
         failed: set[str] = set()
         while (
             chosen := self._controllers.choose(track, self._execution.command, failed)
@@ -394,10 +397,25 @@ class Executor:
             why = why if closed else "the fingers do not come to hold the object"
             self._not_begun(there.segment, "no grip", "grip", why)
             return
-        self._rest, track = stroke.segment.end, self._routes.track(stroke.segment)
+        self._rest = stroke.segment.end
+        yield from self._carry(hand, self._routes.track(stroke.segment))
+
+    def _carry_on(self, segment: Segment, track: Track) -> Commands[None]:
+        """Move the object along a segment by the fingers that have closed, if they are not foreseen to lose it."""
+        hand, foresight, plant = self._execution.told(), self._routes.foresight, self._plant
+        assert hand is not None and foresight is not None and track.schedule is not None
+        if foresight.keeps(track.schedule, plant.q, plant.v, self._execution.command):
+            yield from self._carry(hand, track)
+        else:
+            self._not_begun(
+                segment, "no grip", "grip", "the fingers are foreseen to lose the object"
+            )
+
+    def _carry(self, hand: Hand, track: Track) -> Commands[None]:
+        """Move the object along an edge by the fingers that hold it."""
         schedule = track.schedule
         assert schedule is not None
-        record = self._move(track, "grip", self.task.off(stroke.segment.end))
+        record = self._move(track, "grip", self.task.off(track.end))
         ended: str = yield from hand.follow(schedule, record, SETTLE, give_up=True)
         track.phase = min(hand.phase, track.duration)
         self._close_record("arrived" if self._routes.far() <= LEFT else ended)

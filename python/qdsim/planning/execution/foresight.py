@@ -75,24 +75,26 @@ class Foresight:
                     break
         return found
 
-    def keeps(self, segment: Segment, start: Array) -> bool:
+    def keeps(
+        self, schedule: Schedule, q: Array, v: Array | None = None, u: Array | None = None
+    ) -> bool:
         """Return whether the fingers do not lose the object along a segment of a plan, and release it.
 
         Args:
-            segment: The segment.
-            start: Its grasp ``(nq,)``, of the object where it rests.
+            schedule: The segment, with commands from its grasp of the object where it is.
+            q: Configuration ``(nq,)`` at the grasp.
+            v: Velocity ``(nv,)`` of fingers that have closed; None: they are at rest, and close first.
+            u: The present command ``(nu,)``; None as well.
         """
-        model, hand = self._plant.model, self._hand
-        offset = np.asarray(model.command_from(start) - model.command_from(segment.start))
-        schedule = Schedule(model, segment, self._speed, self._plant.timestep, offset)
-        self._begin(segment, start, np.zeros(model.nv))
-        try:
-            closed = self._drive(hand.close(start))
-            if closed:
-                self._drive(hand.follow(schedule, Record(self._plant), SETTLE, give_up=True))
-            return self._drive(hand.release()) and not self._plant.lost
-        except PlantError:
-            return False
+        plant = self._plant
+        if v is None or u is None:
+            self._begin(schedule.segment, q, np.zeros(plant.model.nv))
+            try:
+                self._drive(self._hand.close(q))
+            except PlantError:
+                return False
+            q, v, u = plant.q, plant.v, self._hand.u
+        return self._after(schedule, Record(plant), q, v, u) is not None
 
     def best(
         self, stroke: Stroke, q: Array, v: Array, u: Array, least: float = TOUCHING

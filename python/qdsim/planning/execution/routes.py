@@ -116,6 +116,11 @@ class Routes:
         self.want, self.never, self.missed = "", "", dict[str, int]()
         self._taken, self._before, self._promised = "", np.inf, False
 
+    @property
+    def by_hand(self) -> bool:
+        """Whether fingers that hold, and are foreseen, move the object along segments too."""
+        return self.foresight is not None and self._controllers.names == ("grip",)
+
     def far(self, goal: Array | None = None) -> float:
         """Return the error of the object in tolerances: from the goal, or from its pose in another
         configuration."""
@@ -213,9 +218,9 @@ class Routes:
     def _segment(self) -> Edge | None:
         """Return the next segment of the plan as an edge; None if fingers that hold are foreseen to lose the object."""
         segment = self.todo.pop(0)
-        if self.foresight is not None and self._controllers.names == ("grip",):
+        if self.foresight is not None and self.by_hand:
             start = self._execution.start(segment)
-            if not self.foresight.keeps(segment, start):
+            if not self.foresight.keeps(self._execution.schedule(segment, start), start):
                 return None
         of_plan = f", plan {self.plans + 1}" if self.plans else ""
         return Edge(f"segment {self._count - len(self.todo)} of {self._count}{of_plan}", segment)
