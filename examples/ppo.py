@@ -300,9 +300,10 @@ class Run:
             over = terminated | truncated
             after = np.zeros_like(value)
             if truncated.any():  # what would have come of it counts
-                final = np.stack(info["final_obs"][truncated])
+                final = np.array(self.observation)  # of one size, or jax compiles anew
+                final[truncated] = np.stack(info["final_obs"][truncated])
                 rest = act(self.state[0], self._scaled(final), key)[2]
-                after[truncated] = np.asarray(rest)
+                after[truncated] = np.asarray(rest)[truncated]
             kept.append((scaled, action, density, value, reward + s.gamma * after, over))
             ended["episodes"] += over.sum()
             if over.any():

@@ -1,39 +1,52 @@
-"""Networks that turn an object in a hand from goal to goal, as a controller.
+"""A network that turns an object in a hand from goal to goal, as a controller.
 
-Networks act; no search and no model predictive control runs beside them. *Choose* names the next of some moves that a
-hand makes from its home pose. For each move there is a network *turn*, which gives the command of every control period
-from the measured configuration. *Back* turns the object until it lies level again, and *leave* takes the fingers off it
-and back home. Poses that differ by a symmetry of the object are the same to them.
-``student.py`` trains them.
+One network, *turn*, gives the command of every control period from what is measured. No search and no model predictive
+control runs beside it. It makes one move after another: a quarter turn as long as the goal is far, a turn to the goal,
+and between these one that lays the object down, with the fingers at home, from where the next one begins. Which quarter
+turn is next is decided by the goal and by the value that was learned with the network. Only after a move that does not
+lay the object down do the fingers go straight home. Poses that differ by a symmetry of the object are the same to the
+network. ``student.py`` trains it.
 """
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from qdsim.batches.queries import body_poses
+from qdsim.description.arrays import rotation_matrix
 from qdsim.envs import Policy
+from qdsim.envs.moves import holder
 from qdsim.planning import Task, dexterous
 from qdsim.planning.execution.world import World
-from qdsim.planning.task.robot import command_range
+from qdsim.planning.task.robot import command_range, robot_bodies
 from qdsim.planning.task.symmetry import symmetries
 
 Array = NDArray[np.float64]
-ID = "allegro_cube/turn"
-PERIODS, PATIENCE, GAIN = 60, 10, 0.01
-"""Largest number of control periods of a turn, number of them without progress after which it ends, and the smallest
-progress, rad."""
-NEAR, FINE, SHORT = 0.15, 0.05, 4
-"""Rotation, rad, within which a turn has arrived; within which one to a goal ends; and periods without progress after
-which it ends if it has arrived."""
-LEAVING = 60
-"""Largest number of control periods in which the fingers leave."""
-HOME, SETTLING = 0.05, 3
-"""Distance of all joints from home, rad, within which the fingers are there, and number of periods in which they settle.
-Without these, moves begin from other joints than those of their labels."""
+SCALE = 0.15
+"""Largest change of a command in a control period, rad."""
+PATIENCE, HOMING = 30, 9
+"""Largest number of control periods of a move, and number of them in which the fingers go straight home."""
+OPEN, WIDE = 0.2, 0.8
+"""Largest distances of the joints from home, rad, after the fingers have gone straight there: at home itself they push the
+object away. Wide open they come free of an object that holds them."""
+STEP = 1e-4
+"""Of finite differences, rad."""
+FASTEST = 0.2
+"""Largest change of a command on the straight way home in a control period, rad."""
+NEAR, HOME = 0.35, 0.35
+"""Rotation, rad, within which a move has arrived, and distance of all joints from home, rad, if they are to be there."""
+FARTHEST = 1.12
+"""Largest angle of a turn to the goal, rad: a little more than those of a cube from the nearest rotation in which it
+lies, at most 1.10."""
+WORTH = 0.25
+"""What one unit of the value is worth, rad: by some six units moves that arrive are better than others."""
+REPEATED = 1.0
+"""What a move must gain, rad, each time that it is made again from the same rotation for the same goal."""
 
 
 def angle(R: Array) -> Array:
@@ -41,14 +54,52 @@ def angle(R: Array) -> Array:
     return np.asarray(np.arccos(np.clip(0.5 * (np.trace(R, axis1=-2, axis2=-1) - 1.0), -1.0, 1.0)))
 
 
-def rotation_vector(R: Array) -> Array:
-    """Rotation vector (3,) of a rotation (3, 3) by less than half a turn."""
-    axis = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
-    return np.asarray(axis * angle(R) / max(float(np.linalg.norm(axis)), 1e-9))
+def axis(R: Array) -> Array:
+    """Unit axes (..., 3) of rotations (..., 3, 3); of half turns, one of both."""
+    skew = R - np.swapaxes(R, -1, -2)
+    v = np.stack((skew[..., 2, 1], skew[..., 0, 2], skew[..., 1, 0]), axis=-1)
+    # The columns of R + R^T - (tr R - 1) I are along the axis.
+    whole = R + np.swapaxes(R, -1, -2)
+    whole -= (np.trace(R, axis1=-2, axis2=-1) - 1.0)[..., None, None] * np.eye(3)
+    longest = np.diagonal(whole, axis1=-2, axis2=-1).argmax(axis=-1)
+    column = np.take_along_axis(whole, longest[..., None, None], axis=-1)[..., 0]
+    column *= np.where((column * v).sum(axis=-1, keepdims=True) < 0.0, -1.0, 1.0)
+    return np.asarray(column / np.maximum(np.linalg.norm(column, axis=-1, keepdims=True), 1e-9))
+
+
+def turned(axes: Array, angles: Array) -> Array:
+    """Rotations (n, 3, 3) by angles (n,) about unit axes (n, 3)."""
+    half = 0.5 * np.asarray(angles)[:, None]
+    return np.asarray(rotation_matrix(np.concatenate((np.cos(half), np.sin(half) * axes), axis=1)))
+
+
+QUARTERS = turned(np.concatenate((np.eye(3), -np.eye(3))), np.full(6, 0.5 * np.pi))
+"""Quarter turns (6, 3, 3) about the world's axes."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Look:
+    """What is seen of n configurations.
+
+    Attributes:
+        seen: Input of the network (n, size).
+        shift: Position of the object relative to that at the start, m (n, 3).
+        R: Rotation of the object (n, 3, 3).
+        off: Angle from the goal, rad (n,).
+        joints: Distances of the joints from home, rad (n, nu).
+        arrived: Whether a move has arrived (n,).
+    """
+
+    seen: Array
+    shift: Array
+    R: Array
+    off: Array
+    joints: Array
+    arrived: NDArray[np.bool_]
 
 
 class Hand:
-    """A task as the networks see it.
+    """A task as the network sees it; all configurations, commands and rotations have a leading dimension.
 
     Args:
         task: A task of an object in a hand; at its start the fingers are at home.
@@ -57,59 +108,95 @@ class Hand:
     def __init__(self, task: Task) -> None:
         self.task, self.model = task, task.model
         self.group = symmetries(task.model, task.space)
-        settings = (task.impc or dexterous(task)).replace(h=task.options.h)
-        self.settings, self.reach = settings, np.asarray(settings.reach)
+        self.reach = np.asarray((task.impc or dexterous(task)).reach)
         self.center, self.level = task.model.body_pose(task.start, task.object)
         self.home = np.asarray(task.model.command_from(task.start))
         self.range = command_range(task.model)
+        self.joints = holder(task.model)
+        self._body = task.model.body_index(task.object)
+        inner = {body.parent for body in task.model.description.bodies}
+        self._tips = [
+            b
+            for b in np.flatnonzero(robot_bodies(task.model)).tolist()
+            if task.model.body_names[b] not in inner
+        ]
+        self._com = np.asarray(task.model.parameters.body_com)[self._tips]
+        self.opening = self._opening()
 
-    def pose(self, q: Array) -> tuple[Array, Array]:
-        """Position (3,) and rotation (3, 3) of the object."""
-        return self.model.body_pose(q, self.task.object)
+    def _opening(self) -> Array:
+        """The motion of the joints (nu,), at most 1, by which the fingertips leave the object at the start fastest."""
+        columns = self.model.actuated_q
+        q = np.repeat(self.task.start[None], len(columns) + 1, axis=0)
+        q[np.arange(len(columns)), columns] += STEP
+        distances = np.linalg.norm(self._fingertips(*body_poses(self.model, q)), axis=2).sum(axis=1)
+        slopes = distances[:-1] - distances[-1]
+        return np.asarray(slopes / np.abs(slopes).max())
+
+    def _fingertips(self, pos: Array, rot: Array) -> Array:
+        """Fingertips relative to the object (n, tips, 3), of poses of all bodies."""
+        tips = pos[:, self._tips] + np.einsum("ntij,tj->nti", rot[:, self._tips], self._com)
+        return np.asarray(tips - pos[:, self._body, None])
+
+    def rotation(self, q: Array) -> Array:
+        """Rotation of the object."""
+        return body_poses(self.model, q, threads=1)[1][:, self._body]
 
     def symmetry(self, R: Array) -> Array:
-        """The symmetry S (3, 3) for which R S is nearest to the rotation at the start."""
-        return np.asarray(self.group[np.einsum("ij,ik,gkj->g", self.level, R, self.group).argmax()])
+        """The symmetries S (n, 3, 3) for which R S are nearest to the rotation at the start."""
+        near = self.level.T @ R
+        return np.asarray(self.group[np.einsum("nij,gji->ng", near, self.group).argmax(axis=1)])
 
-    def turning(self, q: Array, u: Array, goal: Array) -> Array:
-        """What *turn* and *back* see at q (nq) after the command u (nu) with a rotation (3, 3) as goal."""
-        p, R = self.pose(q)
-        S = self.symmetry(goal)
-        way = rotation_vector(goal @ R.T)
-        return np.concatenate(
-            (self._felt(q, u), self._shift(p), _flat(R @ S), _flat(goal @ S), way)
+    def leveled(self, R: Array) -> Array:
+        """The nearest rotations in which the object lies as at the start."""
+        return self.level @ np.swapaxes(self.symmetry(R), 1, 2)
+
+    def look(self, q: Array, u: Array, goal: Array, home: NDArray[np.bool_]) -> Look:
+        """Look at configurations after the commands u, with rotations as goals, and whether fingers are to go home."""
+        pos, rot = body_poses(self.model, q, threads=1)
+        p, R, joints = pos[:, self._body], rot[:, self._body], self.joints(q)
+        alike = R @ self.symmetry(R)
+        tips = self._fingertips(pos, rot) @ alike / self.task.length
+        way = goal @ np.swapaxes(R, 1, 2)
+        off, along = angle(way), axis(way)
+        seen = (
+            joints - self.home,
+            (u - joints) / self.reach,
+            (p - self.center) / self.task.length,
+            alike[..., :2].reshape(-1, 6),
+            tips.reshape(len(q), -1),
+            along,
+            along * np.minimum(off, 1.0)[:, None],
+            off[:, None],
+            home[:, None],
+        )
+        away = joints - self.home
+        arrived = (off <= NEAR) & (~home | (np.abs(away).max(axis=1) <= HOME))
+        return Look(np.concatenate(seen, axis=1), p - self.center, R, off, away, arrived)
+
+    def commanded(self, q: Array, u: Array, action: Array) -> Array:
+        """The commands that follow u by actions in [-1, 1]: bounded springs."""
+        return self._bounded(q, u + SCALE * np.clip(action, -1.0, 1.0))
+
+    def homeward(self, q: Array, u: Array, open_: float = OPEN) -> Array:
+        """The commands that follow u straight home, where the fingers stay so far open, rad."""
+        return self._bounded(
+            q, u + np.clip(self.home + open_ * self.opening - u, -FASTEST, FASTEST)
         )
 
-    def leaving(self, q: Array, u: Array, period: int) -> Array:
-        """What *leave* sees, some control periods after its begin."""
-        p, R = self.pose(q)
-        clock = np.minimum(period / np.array([3.0, 10.0, 30.0]), 1.0)
-        return np.concatenate(
-            (self._felt(q, u), self._shift(p), _flat(R @ self.symmetry(R)), clock)
-        )
-
-    def commanded(self, q: Array, action: Array) -> Array:
-        """The command (nu,) of an action in [-1, 1]: bounded springs."""
-        return np.clip(self.joints(q) + self.reach * action, *self.range)
-
-    def action(self, q: Array, u: Array) -> Array:
-        """The action of a command."""
-        return np.clip((u - self.joints(q)) / self.reach, -1.0, 1.0)
-
-    def joints(self, q: Array) -> Array:
-        """The command (nu,) that does not move the robot."""
-        return np.asarray(self.model.command_from(q))
-
-    def _felt(self, q: Array, u: Array) -> Array:
+    def _bounded(self, q: Array, u: Array) -> Array:
         joints = self.joints(q)
-        return np.concatenate((joints - self.home, (u - joints) / self.reach))
-
-    def _shift(self, p: Array) -> Array:
-        return np.asarray((p - self.center) / self.task.length)
+        return np.clip(np.clip(u, joints - self.reach, joints + self.reach), *self.range)
 
 
-def _flat(R: Array) -> Array:
-    return R[:, :2].ravel()
+def chosen(level: Array, goal: Array, worth: Array, made: Array) -> int:
+    """The next move from a rotation (3, 3) in which the object lies: the index of a quarter turn, or 6, to the goal.
+
+    It is the one after which the goal is nearest, less what the moves are worth (7,). Those that were made from here, so
+    often (7,), have not led to the goal, so others are preferred.
+    """
+    left = angle(np.swapaxes(QUARTERS @ level, 1, 2) @ goal)
+    costs = np.append(left, 0.0 if angle(level.T @ goal) <= FARTHEST else np.inf)
+    return int((costs - worth + REPEATED * made).argmin())
 
 
 class Student:
@@ -117,102 +204,86 @@ class Student:
 
     Args:
         hand: The task.
-        moves: Rotations (n, 3, 3) that *choose* chooses from, for an object at the start's rotation.
-        choose, back, leave: Networks that choose a move, turn the object back to level, and leave it.
-        turn: A network for each move.
+        turn: The network.
+        value: Estimate of the sum of rewards, for inputs of the network (n, size): (n, 1).
+        spread: Standard deviation of its actions in training, a number or (nu,). A move that follows a failed one is
+            made with this noise: from the same place the same actions would fail again.
+        seed: Of the noise.
+
+    Attributes:
+        log: For each move whether it was to lay the object down, whether it was to the goal, and whether it arrived;
+            moves that have met the goal are missing.
     """
 
     def __init__(
-        self, hand: Hand, moves: Array, choose: Any, turn: Any, back: Any, leave: Any
+        self,
+        hand: Hand,
+        turn: Callable[[Array], Array],
+        value: Callable[[Array], Array],
+        spread: Array | float = 0.0,
+        seed: int = 0,
     ) -> None:
-        self.hand, self.moves = hand, moves
-        self.choose, self.turn, self.back, self.leave = choose, turn, back, leave
-        cosets = np.einsum("ij,mjk,gkl->mgil", hand.level.T, moves, hand.group)
-        self.lies = angle(cosets).min(axis=1) < 1e-6  # whether the object rests level after a move
-        self.begin()
-
-    def begin(self) -> None:
-        """Begin a trial, at home."""
-        self.u = self.hand.home
-        self.begun = False
-        self.stage, self.move, self.failed = "choose", 0, set[int]()
-        self.goal = self.hand.level
-        # Moves, -1 for ways back, and whether they arrived.
-        self.log: list[tuple[int, bool]] = []
+        self.hand, self.turn, self.value = hand, turn, value
+        self.spread = np.broadcast_to(spread, len(hand.home))
+        self.rng = np.random.default_rng(seed)
+        self.u: Array | None = None
+        self.missed = False
+        self.log: list[tuple[bool, bool, bool]] = []
 
     def control(self, world: World, goal: Array) -> None:
-        """Advance a world towards a goal (nq); what was begun for an earlier goal is finished first."""
-        if not self.begun:
-            self.u, self.begun = self.hand.joints(world.q), True
-        asked = self.hand.pose(goal)[1]
-        self.failed.clear()
+        """Advance a world towards a goal (nq), until it is lost."""
+        asked, direct = self.hand.rotation(goal[None])[0], True
+        made: dict[bytes, Array] = {}  # moves for this goal, by the rotation that they begin from
+        self.missed, jammed = False, False
+        if self.u is None:
+            self.u = self.hand.joints(world.q[None])[0]
         while not world.lost:
-            if self.stage == "choose":
-                R = self.hand.pose(world.q)[1]
-                S = self.hand.symmetry(R)
-                self.move = self.chosen(asked @ S)
-                self.goal, self.stage = self.moves[self.move] @ S.T, "turn"
-            elif self.stage == "turn":
-                arrived = self._turned(world)
-                level = bool(arrived and self.lies[self.move])
-                if not level:  # a move to the goal that has not met it, or one that has failed
-                    self.failed.add(self.move)
-                self.stage = "leave" if level else "return"
-                self.goal = self._level(world)
-            elif self.stage == "return":
-                self._turned(world)
-                self.stage = "leave"
+            R = self.hand.rotation(world.q[None])[0]
+            level = self.hand.leveled(R[None])[0]
+            if self._look(world, level, True).arrived[0]:
+                here = made.setdefault(
+                    (np.rint(10.0 * level) + 0.0).tobytes(), np.zeros(len(QUARTERS) + 1)
+                )
+                move = chosen(level, asked, self._worth(world, level, asked), here)
+                here[move] += 1.0
+                last = move == len(QUARTERS)
+                self._moved(world, asked if last else QUARTERS[move] @ level, False, last)
+                direct = not last
+            elif direct and angle(R.T @ asked) <= FARTHEST:
+                self._moved(world, asked, False, True)
+                direct = False
+            elif self._moved(world, level, True, False):
+                jammed = False
             else:
-                self._left(world)
-                self.stage = "choose"
+                for open_ in (WIDE, OPEN) if jammed else (OPEN,):
+                    for _ in range(HOMING):
+                        u = self.hand.homeward(world.q[None], self.u[None], open_)
+                        self._advance(world, u[0])
+                jammed = True
 
-    def chosen(self, goal: Array) -> int:
-        """The next move, for a goal's rotation from the start's."""
-        scores = np.array(self.choose(np.ravel(goal @ self.hand.level.T)))
-        if len(self.failed) < len(scores):
-            scores[list(self.failed)] = -np.inf
-        return int(scores.argmax())
+    def _worth(self, world: World, level: Array, asked: Array) -> Array:
+        """What moves are worth by the value that was learned with the network, rad (7,)."""
+        ends = np.concatenate((QUARTERS @ level, asked[None]))
+        q, u = np.tile(world.q, (len(ends), 1)), np.tile(self.u, (len(ends), 1))
+        return WORTH * self.value(self.hand.look(q, u, ends, np.zeros(len(ends), bool)).seen)[:, 0]
 
-    def turn_command(self, q: Array) -> Array:
-        """The next command of a turn."""
-        net = self.turn[self.move] if self.stage == "turn" else self.back
-        return self.hand.commanded(q, net(self.hand.turning(q, self.u, self.goal)))
+    def _look(self, world: World, goal: Array, home: bool) -> Look:
+        return self.hand.look(world.q[None], self.u[None], goal[None], np.array([home]))
 
-    def leave_command(self, world: World, period: int) -> Array | None:
-        """The next command of leaving; None if the fingers are at home."""
-        q = world.q
-        away = np.abs(self.hand.joints(q) - self.hand.home).max()
-        if period >= LEAVING or (period > 5 and away < HOME):
-            return None
-        return self.hand.commanded(q, self.leave(self.hand.leaving(q, self.u, period)))
-
-    def _level(self, world: World) -> Array:
-        """The nearest rotation in which the object lies as at the start."""
-        return np.asarray(self.hand.level @ self.hand.symmetry(self.hand.pose(world.q)[1]).T)
-
-    def _turned(self, world: World) -> bool:
-        """Turn to the present goal, or as near as it gets."""
-        least, since, off = np.inf, 0, np.inf
-        to_goal = self.stage == "turn" and not self.lies[self.move]
-        for _ in range(PERIODS):
-            self._advance(world, self.turn_command(world.q))
-            off = float(angle(self.goal.T @ self.hand.pose(world.q)[1]))
-            least, since = (off, 0) if off < least - GAIN else (least, since + 1)
-            if off <= (FINE if to_goal else NEAR) or world.lost:
+    def _moved(self, world: World, goal: Array, home: bool, last: bool) -> bool:
+        """Make a move; those to the goal itself end where the world says that it is reached."""
+        noise = self.spread if self.missed else 0.0
+        arrived = False
+        for _ in range(PATIENCE):
+            look = self._look(world, goal, home)
+            arrived = bool(look.arrived[0])
+            if (arrived and not last) or world.lost:
                 break
-            if since >= (SHORT if off <= NEAR else PATIENCE):
-                break
-        self.log.append((self.move if self.stage == "turn" else -1, least <= NEAR))
-        return bool(least <= NEAR)
-
-    def _left(self, world: World) -> None:
-        for period in range(2 * LEAVING):
-            u = self.leave_command(world, period)
-            if u is None or world.lost:
-                break
-            self._advance(world, u)
-        for _ in range(SETTLING):
-            self._advance(world, self.hand.home)
+            action = self.turn(look.seen[0]) + noise * self.rng.standard_normal(len(self.hand.home))
+            self._advance(world, self.hand.commanded(world.q[None], self.u[None], action)[0])
+        self.missed = not arrived
+        self.log.append((home, last, arrived))
+        return arrived and not last
 
     def _advance(self, world: World, u: Array) -> None:
         """One control period; the command changes linearly, up to u at its end."""
@@ -222,22 +293,18 @@ class Student:
             self.u = before + k / count * (u - before)
             world.advance(self.u)
 
-    def save(self, folder: Path) -> None:
-        """Write the networks as files of a folder."""
-        folder.mkdir(parents=True, exist_ok=True)
-        self.choose.save(folder / "choose.npz", moves=self.moves)
-        self.back.save(folder / "back.npz")
-        self.leave.save(folder / "leave.npz")
-        for k, net in enumerate(self.turn):
-            net.save(folder / f"turn_{k}.npz")
-
     @classmethod
-    def load(cls, folder: Path, hand: Hand) -> Student:
-        """Read what `save` wrote."""
-        with np.load(folder / "choose.npz") as found:
-            moves = found["moves"]
-        turn = [Policy.load(folder / f"turn_{k}.npz") for k in range(len(moves))]
-        choose, back, leave = (
-            Policy.load(folder / f"{name}.npz") for name in ("choose", "back", "leave")
-        )
-        return cls(hand, moves, choose, turn, back, leave)
+    def load(cls, path: Path, hand: Hand) -> Student:
+        """Read what ``student.py`` wrote."""
+        turn = Policy.load(path)
+        with np.load(path) as found:
+            spread = np.exp(found["log_spread"][0])
+            layers = [found[f"state_{k}"] for k in range(7, 13)]
+
+        def value(seen: Array) -> Array:
+            x = np.clip((seen - turn.mean) / turn.spread, -10.0, 10.0)
+            for W, b in zip(layers[:-2:2], layers[1:-2:2]):
+                x = np.tanh(x @ W + b)
+            return np.asarray(x @ layers[-2] + layers[-1])
+
+        return cls(hand, turn, value, spread)

@@ -9,7 +9,7 @@ the cube ends within 10 degrees and 20 mm of it. Times are CPU seconds of the pr
 soon as the cube's rotation is near enough, so the next one begins while the cube moves.
 
 Usage: python benchmarks/planning/bench_turns.py [--model 30] [--plant 30] [--trials 6] [--seed 0] [--consecutive 8]
-[--student build/learn/student]
+[--student build/learn/student.npz]
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
+import sys
 import time
 import warnings
 from collections import Counter
@@ -75,11 +76,12 @@ def driven(made: Roadmap, tolerance: float) -> Control:
     return control
 
 
-def learned(folder: Path, task: Task) -> Control:
-    """The networks of examples/student.py as a controller, at the beginning of a trial."""
+def learned(path: Path, task: Task) -> Control:
+    """The network of examples/student.py as a controller, at the beginning of a trial."""
+    sys.path.append(str(Path(__file__).resolve().parents[2] / "examples"))
     from turning import Hand, Student  # an example, not a part of the package; needs gymnasium
 
-    return Student.load(folder, Hand(task)).control
+    return Student.load(path, Hand(task)).control
 
 
 def print_consecutive(
@@ -112,7 +114,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--consecutive", type=int, default=0, help="number of trials")
     parser.add_argument(
-        "--student", type=Path, help="folder of examples/student.py: its networks, too"
+        "--student", type=Path, help="file of examples/student.py: its network, too"
     )
     given = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -171,7 +173,7 @@ def main() -> None:
             print_consecutive(name, task, drive, place, given.consecutive, tolerance)
             if given.student is not None:
                 pilot = functools.partial(learned, given.student, task)
-                named = f"{name}, networks"
+                named = f"{name}, network"
                 print_consecutive(named, task, pilot, place, given.consecutive, tolerance)
     print(f"\n{(__doc__ or '').split('Usage')[0].strip()}")
 

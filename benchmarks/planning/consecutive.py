@@ -8,11 +8,10 @@ there. A trial ends when the object is lost, when 80 s of the world's time pass 
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
+from model_world import Model
 from numpy.typing import NDArray
 
 from qdsim._core import SolverError
@@ -20,9 +19,6 @@ from qdsim.planning import Task
 from qdsim.planning.execution.plant import Plant
 from qdsim.planning.execution.world import World
 from qdsim.systems import cube_goal
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
-from model_world import Model
 
 Array = NDArray[np.float64]
 LIMIT = 80.0

@@ -1,4 +1,4 @@
-"""The quasi-dynamic model as a world, in the place of a simulator: `student.py`, and benchmarks of consecutive goals."""
+"""The quasi-dynamic model as a world, in the place of a simulator."""
 
 from __future__ import annotations
 
