@@ -145,3 +145,26 @@ def test_edges_end_where_a_robot_is_not_strong_enough_to_go_on() -> None:
     assert len(inputs) == 20 and pull[0] == pytest.approx(2.0, abs=1e-3)
     with pytest.raises(ValueError, match="force"):
         planning.rrt(task, planner.replace(force=(1.0, 1.0, 1.0)), rng=0)
+
+
+@pytest.mark.parametrize("contacts", ["stiff", "default"])
+def test_samples_of_a_door_see_the_speed_at_which_it_goes_on(contacts: str) -> None:
+    """After a time t it has come as far as ``v I / d (1 - exp(-d t / I))``, at which a quasi-dynamic step stops it."""
+    task = task_of("allegro_door", "open")
+    damping, speed, seconds = 0.1, -0.2, 0.5
+    world = planning.TransferOptions(contacts=contacts, object_damping=damping)  # type: ignore[arg-type]
+    made = planning.Executor(task, world=world)._controllers
+    assert made.names[:2] == ("planned", "sampling")
+    model = made._model
+    assert isinstance(model, planning.MujocoModel)
+    q, v = np.array(task.start), np.zeros(task.model.nv)
+    hinge = task.model.slice_v("door")
+    q[task.model.slice_q("slide_1")] -= 0.5  # the hand is far away
+    q[task.model.slice_q("door")] = -0.3  # past the latch
+    v[hinge] = speed
+    u = np.tile(task.model.command_from(q), (1, 1, 1))
+    path, good = model.roll(q, v, u[0, 0], u, seconds, 1)
+    inertia = float(np.diag(task.model.mass_matrix(q))[hinge][0])
+    way = speed * inertia / damping * (1.0 - np.exp(-damping * seconds / inertia))
+    assert good.all()
+    assert path[0, -1, hinge][0] - q[hinge][0] == pytest.approx(way, rel=0.05)

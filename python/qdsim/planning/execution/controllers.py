@@ -115,7 +115,7 @@ class Controllers:
             return ("mpc", "planned", "sampling"), reason
         if in_space(self.task):
             return ("planned",), "the object is pushed, not held, and can be thrown"
-        return ("planned", "mpc"), "the object is pushed, not held"
+        return ("planned", "sampling", "mpc"), "the object is pushed, not held"
 
     def _rolls(self) -> bool:
         """Return whether the object is a ball, which strokes turn."""

@@ -42,12 +42,12 @@ from qdsim.planning.grasps.samplers.holding import with_holding
 from qdsim.planning.plans.plan import Plan, plan_for
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.plans.trials import SETTLE
+from qdsim.planning.task.robot import lies_on_a_plane
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
 from qdsim.planning.task.transfer_options import TransferOptions
 from qdsim.planning.tracking.arrival import LEFT, PERIODS, Arrival
 from qdsim.planning.tracking.predictors import MujocoModel, Predictor
-from qdsim.planning.tracking.preset import in_space
 
 if TYPE_CHECKING:
     import mujoco
@@ -124,7 +124,8 @@ class Executor:
         self._execution, self._pace = Execution(known, task.model, simulator, pace), pace
         self._plant = self._execution.plant
         self.world = world_in_words(pace, plant)
-        if model is None and in_mujoco(plant) and (in_space(task) or pace.contacts != "stiff"):
+        slides = lies_on_a_plane(task.model, task.space)  # and stops at once where it is let go
+        if model is None and in_mujoco(plant) and not (slides and pace.contacts == "stiff"):
             model = MujocoModel(second_order(task.model, task.object, pace))
         gaits = planner if isinstance(planner, GaitOptions) else GaitOptions()
         grip = gaits.grip.asked_every(pace.timestep)
