@@ -10,7 +10,7 @@ from qdsim import planning, systems
 from qdsim.planning.execution.foresight import Foresight
 from qdsim.planning.execution.keeping import Keeping
 from qdsim.planning.execution.loops.hand import Hand
-from qdsim.planning.execution.loops.loop import Commands, Record, T
+from qdsim.planning.execution.loops.loop import FAULTS, Commands, Record, Sample, T
 from qdsim.planning.execution.plant import Plant, second_order
 from qdsim.planning.execution.schedule import Schedule
 from qdsim.planning.execution.strokes import StrokePlanner
@@ -55,6 +55,16 @@ def test_strokes_end_where_they_are_foreseen_to_end() -> None:
     if not task.reached(world.q):
         drive(world, hand.release())
     assert before - planner.distance(world.q) == pytest.approx(part.gain, abs=1e-3)
+
+    # an object that is elsewhere than it was foreseen to be ends the stroke
+    world.reset(stroke.segment.start)
+    hand.rest(world.q)
+    drive(world, hand.close(world.q))
+    elsewhere = task.with_object(world.q, np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.1]))
+    foreseen = [Sample(0.0, world.q, elsewhere, hand.u)]
+    record = Record(world)
+    assert drive(world, hand.follow(schedule, record, SETTLE, True, foreseen)) == "given up"
+    assert record.samples[-1].time <= FAULTS * hand.period
 
 
 def test_samples_begin_at_the_command_that_acts() -> None:

@@ -417,7 +417,8 @@ class Executor:
         schedule = track.schedule
         assert schedule is not None
         record = self._move(track, "grip", self.task.off(track.end))
-        ended: str = yield from hand.follow(schedule, record, SETTLE, give_up=True)
+        foreseen = self._routes.foresight.path if self._routes.foresight else ()
+        ended: str = yield from hand.follow(schedule, record, SETTLE, True, foreseen)
         track.phase = min(hand.phase, track.duration)
         self._close_record("arrived" if self._routes.far() <= LEFT else ended)
 

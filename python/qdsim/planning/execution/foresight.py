@@ -8,7 +8,7 @@ import numpy as np
 
 from qdsim.array_type import Array
 from qdsim.planning.execution.loops.hand import Hand
-from qdsim.planning.execution.loops.loop import Commands, Record, T
+from qdsim.planning.execution.loops.loop import Commands, Record, Sample, T
 from qdsim.planning.execution.plant import Plant
 from qdsim.planning.execution.schedule import Schedule
 from qdsim.planning.execution.strokes import Stroke, StrokePlanner
@@ -38,6 +38,9 @@ class Foresight:
         hand: The hand, of that simulation.
         speed: Speed of the execution, m/s.
         hold: Time for which an object is held at its goal, s.
+
+    Attributes:
+        path: Measurements of the last roll-out that :meth:`best` or :meth:`keeps` found good, one a control period.
     """
 
     def __init__(
@@ -45,6 +48,7 @@ class Foresight:
     ) -> None:
         self._planner, self._plant, self._hand = planner, plant, hand
         self._speed, self._hold = speed, hold
+        self.path: list[Sample] = []
 
     def those_that_work(self, strokes: list[Stroke]) -> list[Stroke]:
         """Return strokes that gain, the best first, with what they gain; the fingers close to their grasps first.
@@ -94,7 +98,10 @@ class Foresight:
             except PlantError:
                 return False
             q, v, u = plant.q, plant.v, self._hand.u
-        return self._after(schedule, Record(plant), q, v, u) is not None
+        record = Record(plant)
+        kept = self._after(schedule, record, q, v, u) is not None
+        self.path = record.samples
+        return kept
 
     def best(
         self, stroke: Stroke, q: Array, v: Array, u: Array, least: float = TOUCHING
@@ -118,6 +125,7 @@ class Foresight:
             gain = -np.inf if rest is None else before - self._planner.distance(rest)
             if gain > least:
                 least, found = float(gain), dataclasses.replace(part, gain=float(gain))
+                self.path = record.samples
             followed = min(record.samples[-1].time, schedule.duration)
             count = int(np.searchsorted(schedule.times, _SHORTER * followed, side="right")) - 1
             if gain > _WORTH * stroke.gain or count == 0:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from qdsim.array_type import Array
-from qdsim.planning.execution.loops.loop import FAULTS, Commands, Outcome, Record, World
+from qdsim.planning.execution.loops.loop import FAULTS, Commands, Outcome, Record, Sample, World
 from qdsim.planning.execution.schedule import Schedule
 from qdsim.planning.grasps.grip import LANDING, RATE, SURE, Grip, GripStep
 from qdsim.planning.grasps.placing import placed
@@ -33,6 +34,8 @@ _LATE = 0.5 * _ROLLED
 _LAGS = 0.1
 """Rotation by which an object may lag behind a stroke, rad. One that lags by more is stuck, and fingers that go on pulling
 lose it."""
+_UNLIKE = 0.5
+"""Share of these two by which an object may leave the path that was foreseen: the world is then unlike its model."""
 LEAVING = MotionOptions(
     clearance=3e-3, speed=2.0, acceleration=None, penetration=5e-3, time_limit=2.0
 )
@@ -157,7 +160,12 @@ class Hand:
         return placed(model, self.space.body, model.integrate(q, out), options)[0]
 
     def follow(
-        self, schedule: Schedule, record: Record, settle: float, give_up: bool = False
+        self,
+        schedule: Schedule,
+        record: Record,
+        settle: float,
+        give_up: bool = False,
+        foreseen: Sequence[Sample] = (),
     ) -> Commands[Outcome]:
         """Move the object along a segment's path, and hold it at the end.
 
@@ -168,6 +176,7 @@ class Hand:
             record: Measures the execution.
             settle: Time at the end, s.
             give_up: Whether to stop if the grip is bad; else the object is held in place.
+            foreseen: Measurements of a roll-out, one a period; the grip counts as bad if the object leaves that path.
         """
         bad, frozen, end = 0, None, schedule.duration + settle
         self.phase, time, nearest, idle = 0.0, 0.0, np.inf, 0.0
@@ -191,6 +200,10 @@ class Hand:
             self.phase, time = self.phase + step, time + self.period
             shift, turn = self.space.errors(q, planned)
             near = shift <= _ROLLED and (turn <= _LAGS or not give_up)
+            if foreseen:
+                last = min(round(time / self.period), len(foreseen) - 1)
+                shift, turn = self.space.errors(q, foreseen[last].executed)
+                near = near and shift <= _UNLIKE * _ROLLED and turn <= _UNLIKE * _LAGS
             bad = 0 if near and self.grip.holds(made) else bad + 1
             if bad >= FAULTS and frozen is None:
                 if give_up:
