@@ -60,7 +60,7 @@ def test_strokes_end_where_they_are_foreseen_to_end() -> None:
     world.reset(stroke.segment.start)
     hand.rest(world.q)
     drive(world, hand.close(world.q))
-    elsewhere = task.with_object(world.q, np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.1]))
+    elsewhere = task.with_object(world.q, np.array([0.0, 0.0, 0.0, 0.0, 0.0, -0.5]))
     foreseen = [Sample(0.0, world.q, elsewhere, hand.u)]
     record = Record(world)
     assert drive(world, hand.follow(schedule, record, SETTLE, True, foreseen)) == "given up"
