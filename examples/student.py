@@ -40,7 +40,7 @@ ARRIVED, ANGLE, FREE, HOMEWARD = 3.0, 3.0, 0.27, 1.5
 object, that costs nothing; and reward of the way home of all joints, per rad, of moves that lay the object down."""
 STAGES = (
     (1_500_000, {"shift": 2.0, "loose": 0.6, "hopeless": 1}),
-    (8_000_000, {"shift": 6.0, "loose": 0.3, "hopeless": 3}),
+    (6_680_000, {"shift": 6.0, "loose": 0.3, "hopeless": 3}),
 )
 """Numbers of actions after which stages end, and their moves. Without the first one, some quarter turns are not
 found."""
