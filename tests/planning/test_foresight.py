@@ -10,7 +10,7 @@ from qdsim import planning, systems
 from qdsim.planning.execution.foresight import Foresight
 from qdsim.planning.execution.keeping import Keeping
 from qdsim.planning.execution.loops.hand import Hand
-from qdsim.planning.execution.loops.loop import FAULTS, Commands, Record, Sample, T
+from qdsim.planning.execution.loops.loop import FAULTS, Record, Sample, drive
 from qdsim.planning.execution.plant import Plant, second_order
 from qdsim.planning.execution.schedule import Schedule
 from qdsim.planning.execution.strokes import StrokePlanner
@@ -19,15 +19,6 @@ from qdsim.planning.grasps.grip import GripOptions
 from qdsim.planning.plans.trials import SETTLE
 
 WORLD = planning.TransferOptions(timestep=1e-3, control_period=0.02)
-
-
-def drive(plant: Plant, commands: Commands[T]) -> T:
-    while True:
-        try:
-            plant.advance(next(commands))
-        except StopIteration as end:
-            found: T = end.value
-            return found
 
 
 def test_strokes_end_where_they_are_foreseen_to_end() -> None:
@@ -44,26 +35,26 @@ def test_strokes_end_where_they_are_foreseen_to_end() -> None:
     world.watch(stroke.segment.configurations)
     world.reset(stroke.segment.start)
     hand.rest(world.q)
-    assert drive(world, hand.close(world.q))
+    assert drive(hand.close(world.q), world.advance)
     before = planner.distance(world.q)
     part = foresight.best(stroke, world.q, world.v, hand.u)
     assert part is not None and part.gain > 5e-3
     schedule = Schedule(task.model, part.segment, WORLD.speed, WORLD.timestep)
-    drive(world, hand.follow(schedule, Record(world), SETTLE, give_up=True))
+    drive(hand.follow(schedule, Record(world), SETTLE, give_up=True), world.advance)
     if task.reached(world.q):
-        drive(world, hand.hold(part.segment.end, 0.2, hand.grip.touching(world.q)))
+        drive(hand.hold(part.segment.end, 0.2, hand.grip.touching(world.q)), world.advance)
     if not task.reached(world.q):
-        drive(world, hand.release())
+        drive(hand.release(), world.advance)
     assert before - planner.distance(world.q) == pytest.approx(part.gain, abs=1e-3)
 
     # an object that is elsewhere than it was foreseen to be ends the stroke
     world.reset(stroke.segment.start)
     hand.rest(world.q)
-    drive(world, hand.close(world.q))
+    drive(hand.close(world.q), world.advance)
     elsewhere = task.with_object(world.q, np.array([0.0, 0.0, 0.0, 0.0, 0.0, -0.5]))
     foreseen = [Sample(0.0, world.q, elsewhere, hand.u)]
     record = Record(world)
-    assert drive(world, hand.follow(schedule, record, SETTLE, True, foreseen)) == "given up"
+    assert drive(hand.follow(schedule, record, SETTLE, True, foreseen), world.advance) == "given up"
     assert record.samples[-1].time <= FAULTS * hand.period
 
 

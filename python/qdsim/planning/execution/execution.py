@@ -13,7 +13,7 @@ from qdsim.array_type import SAME, Array
 from qdsim.dynamics import DynamicOptions
 from qdsim.model import Model
 from qdsim.planning.execution.loops.hand import LEAVING, Hand
-from qdsim.planning.execution.loops.loop import Commands, Outcome, Record, T, ramp
+from qdsim.planning.execution.loops.loop import Commands, Outcome, Record, T, drive, ramp
 from qdsim.planning.execution.loops.pursuit import along
 from qdsim.planning.execution.loops.steering import Steering
 from qdsim.planning.execution.loops.track import Track
@@ -166,13 +166,7 @@ class Execution:
 
     def drive(self, commands: Commands[T]) -> T:
         """Advance the plant by each command that a loop yields; return the result of the loop."""
-        while True:
-            try:
-                u = next(commands)
-            except StopIteration as end:
-                found: T = end.value
-                return found
-            self.advance(u)
+        return drive(commands, self.advance)
 
     def run(self, segment: Segment) -> SegmentTransfer:
         """Execute a segment of the plan with commands as functions of time."""

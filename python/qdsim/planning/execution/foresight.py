@@ -8,7 +8,7 @@ import numpy as np
 
 from qdsim.array_type import Array
 from qdsim.planning.execution.loops.hand import Hand
-from qdsim.planning.execution.loops.loop import Commands, Record, Sample, T
+from qdsim.planning.execution.loops.loop import Commands, Record, Sample, T, drive
 from qdsim.planning.execution.plant import Plant
 from qdsim.planning.execution.schedule import Schedule
 from qdsim.planning.execution.strokes import Stroke, StrokePlanner
@@ -157,13 +157,7 @@ class Foresight:
         self._hand.rest(q)
 
     def _drive(self, commands: Commands[T]) -> T:
-        while True:
-            try:
-                u = next(commands)
-            except StopIteration as end:
-                found: T = end.value
-                return found
-            self._plant.advance(u)
+        return drive(commands, self._plant.advance)
 
 
 def _part(stroke: Stroke, count: int) -> Stroke:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -11,7 +11,7 @@ from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.task.space import ObjectSpace
 
-__all__ = ["FAULTS", "LOOK", "Commands", "Outcome", "Record", "Sample", "World", "ramp"]
+__all__ = ["FAULTS", "LOOK", "Commands", "Outcome", "Record", "Sample", "World", "drive", "ramp"]
 
 T = TypeVar("T")
 
@@ -83,6 +83,17 @@ class Record:
         """Take a measurement; return whether the object is lost."""
         self.samples.append(Sample(time, planned, self.world.q, np.array(u)))
         return self.world.lost
+
+
+def drive(commands: Commands[T], advance: Callable[[Array], None]) -> T:
+    """Advance a plant by each command that a loop yields; return the result of the loop."""
+    while True:
+        try:
+            u = next(commands)
+        except StopIteration as end:
+            found: T = end.value
+            return found
+        advance(u)
 
 
 def ramp(before: Array, after: Array, count: int) -> Commands[None]:
