@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import csv
 import dataclasses
+import functools
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -32,7 +33,7 @@ from qdsim.whole_files import replacing
 
 WARM = 8  # updates of the value alone, where the policy was given
 CURVE = ["actions", "cpu_seconds", "success", "reward"]
-CLIP, EPOCHS, PARTS, LAMBDA, ENTROPY, RATE = 0.2, 5, 4, 0.95, 1e-3, 1e-3
+CLIP, PARTS, LAMBDA, ENTROPY = 0.2, 4, 0.95, 1e-3
 
 
 @dataclasses.dataclass
@@ -46,6 +47,8 @@ class Settings:
     gamma: float = 0.9
     width: int = 64
     choices: int = 1  # Gaussians that an action is drawn from
+    epochs: int = 5  # of an update
+    rate: float = 1e-3  # of Adam
     seed: int = 0
     randomize: str = (
         ""  # drawn an episode: body_mass=3:20 (factors), pair_compliance=0..1e-3 (values)
@@ -158,33 +161,36 @@ def of_types(new: Any, old: Any) -> Any:
     return jax.tree.map(lambda a, b: a.astype(b.dtype), new, old)
 
 
-def adam(state: Any, gradient: Any) -> Any:
+def adam(state: Any, gradient: Any, rate: float) -> Any:
     """A step of parameters, both moments and their count."""
     parameters, first, second, n = state
     n = n + 1
     first = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, first, gradient)
     second = jax.tree.map(lambda v, g: 0.999 * v + 0.001 * g**2, second, gradient)
-    rate = RATE * jnp.sqrt(1.0 - 0.999**n) / (1.0 - 0.9**n)
+    step = rate * jnp.sqrt(1.0 - 0.999**n) / (1.0 - 0.9**n)
     parameters = jax.tree.map(
-        lambda p, m, v: p - rate * m / (jnp.sqrt(v) + 1e-8), parameters, first, second
+        lambda p, m, v: p - step * m / (jnp.sqrt(v) + 1e-8), parameters, first, second
     )
     return of_types((parameters, first, second, n), state)
 
 
-@jax.jit
-def update(state: Any, data: Any, key: Any) -> Any:
-    """EPOCHS over all data, each in PARTS shuffled parts, by Adam."""
-    count = len(data[0])
+def parts(key: Any, count: int, epochs: int) -> Any:
+    """Rows of the data (epochs PARTS, rows): in every epoch all of them, shuffled, in PARTS parts."""
+    orders = [jax.random.permutation(k, count) for k in jax.random.split(key, epochs)]
+    return jnp.concatenate(orders).reshape(epochs * PARTS, -1)
+
+
+@functools.partial(jax.jit, static_argnames=("epochs", "rate"))
+def update(state: Any, data: Any, key: Any, epochs: int, rate: float) -> Any:
+    """Epochs over all data in shuffled parts, by Adam."""
 
     def step(state: Any, rows: Any) -> tuple[Any, None]:
         gradient = jax.grad(loss)(state[0], tuple(x[rows] for x in data))
         norm = jnp.sqrt(sum(jnp.sum(g**2) for g in jax.tree.leaves(gradient)))
         gradient = jax.tree.map(lambda g: g * jnp.minimum(1.0, 0.5 / (norm + 1e-9)), gradient)
-        return adam(state, gradient), None
+        return adam(state, gradient, rate), None
 
-    orders = [jax.random.permutation(k, count) for k in jax.random.split(key, EPOCHS)]
-    rows = jnp.concatenate(orders).reshape(EPOCHS * PARTS, -1)
-    return jax.lax.scan(step, state, rows)[0]
+    return jax.lax.scan(step, state, parts(key, len(data[0]), epochs))[0]
 
 
 def exported(name: str, parameters: Any, mean: Any, spread: Any, options: Any = None) -> Policy:
@@ -335,7 +341,7 @@ class Run:
             unit = np.zeros_like(unit)
         data = (batch.scaled, batch.action, batch.density, unit, batch.target)
         flat = tuple(jnp.asarray(x.reshape(-1, *x.shape[2:]), jnp.float32) for x in data)
-        self.state = update(self.state, flat, self.key(2))
+        self.state = update(self.state, flat, self.key(2), s.epochs, s.rate)
 
     @property
     def policy(self) -> Policy:

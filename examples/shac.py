@@ -13,6 +13,7 @@ it, at most so many spreads of the policy an update. Options, files and --resume
 from __future__ import annotations
 
 import dataclasses
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from qdsim.envs.features import Goals
 
 SMALL = 1e-6  # of differences: of joints (rad, m) and of actions
 MOST = 5.0  # single gradients are cut at so many times the median one
-TRUST, EPOCHS, PARTS = 0.3, 4, 4  # spreads that actions may move in the mean, an update
+TRUST = 0.3  # spreads that actions may move in the mean, an update
 NARROWEST, DECAY = -2.0, 0.01  # of the policy's spreads, log; what they shrink by an update
 
 
@@ -35,6 +36,7 @@ NARROWEST, DECAY = -2.0, 0.01  # of the policy's spreads, log; what they shrink 
 class Settings(ppo.Settings):
     """What a run depends on."""
 
+    epochs: int = 4  # of an update
     kappa: float = 100.0  # of the smoothed steps backwards; 0: exact ones
     order: float = -1.0  # share of the first-order gradient; < 0: by variances
 
@@ -72,11 +74,10 @@ def action_slope(parameters: Any, scaled: Any, cotangent: Any) -> Any:
     return jax.vjp(lambda x: ppo.heads(parameters, x)[1][:, 0], scaled)[1](cotangent)[0]
 
 
-@jax.jit
-def towards(state: Any, data: Any, key: Any) -> Any:
-    """EPOCHS over all data, each in PARTS shuffled parts, by Adam: the policy towards actions, the
-    value towards targets."""
-    count = len(data[0])
+@functools.partial(jax.jit, static_argnames=("epochs", "rate"))
+def towards(state: Any, data: Any, key: Any, epochs: int, rate: float) -> Any:
+    """Epochs over all data in shuffled parts, by Adam: the policy towards actions, the value towards
+    targets."""
 
     def loss(parameters: Any, rows: Any) -> Any:
         scaled, wanted, spread, target = (x[rows] for x in data)
@@ -85,10 +86,9 @@ def towards(state: Any, data: Any, key: Any) -> Any:
         return jnp.mean(((mean - wanted) / spread) ** 2) + 0.5 * jnp.mean((value - target) ** 2)
 
     def step(state: Any, rows: Any) -> tuple[Any, None]:
-        return ppo.adam(state, jax.grad(loss)(state[0], rows)), None
+        return ppo.adam(state, jax.grad(loss)(state[0], rows), rate), None
 
-    orders = [jax.random.permutation(k, count) for k in jax.random.split(key, EPOCHS)]
-    return jax.lax.scan(step, state, jnp.concatenate(orders).reshape(EPOCHS * PARTS, -1))[0]
+    return jax.lax.scan(step, state, ppo.parts(key, len(data[0]), epochs))[0]
 
 
 class Run(ppo.Run):
@@ -139,7 +139,7 @@ class Run(ppo.Run):
         move = np.clip(TRUST * gradient * spread / scale, -2.0 * TRUST, 2.0 * TRUST) * spread
         data = (batch.scaled, mean + move, np.broadcast_to(spread, mean.shape), batch.target)
         data = tuple(jnp.asarray(x.reshape(-1, *x.shape[2:]), jnp.float32) for x in data)
-        self.state = towards(self.state, data, self.key(2))
+        self.state = towards(self.state, data, self.key(2), s.epochs, s.rate)
         narrower = jnp.maximum(self.state[0]["spread"] - DECAY, NARROWEST)
         self.state[0]["spread"] = jnp.maximum(
             narrower, jnp.minimum(self.state[0]["spread"], NARROWEST)

@@ -44,8 +44,7 @@ STAGES = (
 )
 """Numbers of actions after which stages end, and their moves. Without the first one, some quarter turns are not
 found."""
-EPOCHS, RATE = 3, 7e-4
-SETTINGS = ppo.Settings(ID, envs=512, length=16, gamma=0.97, width=96)
+SETTINGS = ppo.Settings(ID, envs=512, length=16, gamma=0.97, width=96, epochs=3, rate=7e-4)
 
 
 class Moves(gymnasium.vector.VectorEnv[Any, Any, Any]):
@@ -188,7 +187,6 @@ def main() -> None:
     parser.add_argument("--resume", action="store_true")
     given = parser.parse_args()
     resume = given.resume
-    ppo.EPOCHS, ppo.RATE = EPOCHS, RATE
     for steps, changes in STAGES:
         stage = dataclasses.replace(SETTINGS, steps=steps, seed=given.seed)
         ppo.train(stage, given.output, resume, **changes)
