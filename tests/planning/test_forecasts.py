@@ -6,6 +6,7 @@ import mujoco
 import numpy as np
 import numpy.typing as npt
 import pytest
+from rails import PERIOD, rail, rail_text
 
 import qdsim
 from qdsim import planning
@@ -13,41 +14,8 @@ from qdsim.planning import Mpc, MujocoModel, QuasiDynamicModel, SecondOrderModel
 
 Array = npt.NDArray[np.float64]
 
-# A pusher in front of a ball on a rail; the ball rolls on for half a second.
-RAIL = """
-<mujoco>
-  <option gravity="0 0 0"/>
-  <worldbody>
-    <body name="pusher">
-      <joint name="push" type="slide" axis="1 0 0" range="-1 1" damping="20"/>
-      <geom type="sphere" size="0.05" mass="1"/>
-    </body>
-    <body name="ball" pos="0.12 0 0">
-      <joint name="rail" type="slide" axis="1 0 0" damping="0.5"/>
-      <geom type="sphere" size="0.05" mass="0.2"/>
-    </body>
-  </worldbody>
-  <actuator><position joint="push" kp="400"/></actuator>
-</mujoco>
-"""
-PERIOD = 0.1
-
-
-def rail() -> Task:
-    model = qdsim.load(RAIL)
-    q = model.default_q
-    return Task(
-        name="push the ball along",
-        model=model,
-        options=qdsim.Options(h=PERIOD, margin=0.5),
-        start=q,
-        goal=q + np.array([0.0, 0.2]),
-        object="ball",
-        lower=np.array([-2.0]),
-        upper=np.array([2.0]),
-        length=0.1,
-        position_tolerance=0.02,
-    )
+ROLLS = 0.5
+"""Damping of the rail, N s/m: the ball rolls on for half a second."""
 
 
 def loop_of(task: Task, model: planning.Predictor | None) -> Mpc:
@@ -57,7 +25,7 @@ def loop_of(task: Task, model: planning.Predictor | None) -> Mpc:
 
 def farthest(task: Task, loop: Mpc) -> float:
     """Return how far the ball rolls in MuJoCo within 4 s."""
-    world = mujoco.MjModel.from_xml_string(RAIL)
+    world = mujoco.MjModel.from_xml_string(rail_text(ROLLS))
     data = mujoco.MjData(world)
     most = 0.0
     for _ in range(40):
@@ -70,7 +38,7 @@ def farthest(task: Task, loop: Mpc) -> float:
 
 def test_a_model_with_inertia_does_not_throw_what_rolls() -> None:
     """The quasi-dynamic step's ball stops where the pusher does; MuJoCo's rolls on, and nothing brings it back."""
-    task = rail()
+    task = rail(tolerance=0.02, damping=ROLLS)
     goal = float(task.goal[1])
     thrown = farthest(task, loop_of(task, None)) - goal
     seen = farthest(task, loop_of(task, SecondOrderModel(task.model, stepped=True))) - goal
@@ -80,7 +48,7 @@ def test_a_model_with_inertia_does_not_throw_what_rolls() -> None:
 
 @pytest.mark.parametrize("kind", ["second order", "quasi-dynamic"])
 def test_predictions_are_the_models_roll_outs_from_the_measured_state(kind: str) -> None:
-    task = rail()
+    task = rail(tolerance=0.02, damping=ROLLS)
     model: planning.Predictor = (
         SecondOrderModel(task.model, stepped=True)
         if kind == "second order"
@@ -109,7 +77,7 @@ def test_a_robot_whose_every_push_loses_the_object_does_not_stand_still() -> Non
             path[(u[:, :, 0] > before[0] + 0.01).any(axis=1), -1, 1] -= 1.0
             return path, good
 
-    task = rail()
+    task = rail(tolerance=0.02, damping=ROLLS)
     loop = loop_of(task, Edge(task.model, task.options))
     moved = [float(loop.act(task.start)[0]) for _ in range(4)]
     assert loop.prediction is not None and loop.prediction[-1, 1] > task.start[1] - 0.5
@@ -117,7 +85,7 @@ def test_a_robot_whose_every_push_loses_the_object_does_not_stand_still() -> Non
 
 
 def test_velocities_are_those_between_calls_if_none_is_measured() -> None:
-    task = rail()
+    task = rail(tolerance=0.02, damping=ROLLS)
     later = task.start + np.array([0.0, 0.03])
     made = []
     for v in (np.array([0.0, 0.3]), None):
@@ -157,7 +125,7 @@ def test_a_model_that_cannot_predict_leaves_the_commands() -> None:
         ) -> tuple[Array, npt.NDArray[np.bool_]]:
             return np.full((len(u), u.shape[1] + 1, len(q)), np.nan), np.zeros(len(u), dtype=bool)
 
-    task = rail()
+    task = rail(tolerance=0.02, damping=ROLLS)
     loop = loop_of(task, Broken())
     np.testing.assert_allclose(loop.act(task.start), task.model.command_from(task.start))
     assert "predicted" in loop.report.fallback and loop.prediction is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pytest
+from rails import rail, rail_text
 
 import qdsim
 from qdsim import planning, systems
@@ -19,41 +20,6 @@ from qdsim.planning import (
 )
 
 Array = npt.NDArray[np.float64]
-
-# A pusher in front of a ball on a rail: the ball goes where the pusher takes it.
-RAIL = """
-<mujoco>
-  <option gravity="0 0 0"/>
-  <worldbody>
-    <body name="pusher">
-      <joint name="push" type="slide" axis="1 0 0" range="-1 1" damping="20"/>
-      <geom type="sphere" size="0.05" mass="1"/>
-    </body>
-    <body name="ball" pos="0.12 0 0">
-      <joint name="rail" type="slide" axis="1 0 0" damping="1"/>
-      <geom type="sphere" size="0.05" mass="0.2"/>
-    </body>
-  </worldbody>
-  <actuator><position joint="push" kp="400"/></actuator>
-</mujoco>
-"""
-
-
-def rail(goal: float = 0.2) -> Task:
-    model = qdsim.load(RAIL)
-    q = model.default_q
-    return Task(
-        name="push the ball along",
-        model=model,
-        options=qdsim.Options(h=0.1, margin=0.5),
-        start=q,
-        goal=q + np.array([0.0, goal]),
-        object="ball",
-        lower=np.array([-2.0]),
-        upper=np.array([2.0]),
-        length=0.1,
-        position_tolerance=0.01,
-    )
 
 
 def driven(task: Task, loop: SamplingMpc, periods: int) -> Array:
@@ -147,14 +113,14 @@ def test_predictions_are_roll_outs_of_the_model() -> None:
 @pytest.mark.parametrize("kind", ["own", "mujoco"])
 def test_second_order_models_see_velocities(kind: str) -> None:
     """A ball that rolls freely comes as far as ``m v / d (1 - exp(-d t / m))``."""
-    model = qdsim.load(RAIL)
+    model = qdsim.load(rail_text())
     predictor: planning.Predictor = SecondOrderModel(
         model, qdsim.DynamicOptions(h=0.001, infeasible="soften")
     )
     if kind == "mujoco":
         import mujoco
 
-        mj = mujoco.MjModel.from_xml_string(RAIL)
+        mj = mujoco.MjModel.from_xml_string(rail_text())
         mj.opt.timestep = 1e-3
         predictor = MujocoModel(mj, timestep=None)
     v = np.array([0.0, 0.5])
@@ -176,7 +142,7 @@ def test_models_agree_where_all_is_slow() -> None:
     for predictor in (
         QuasiDynamicModel(task.model, task.options),
         SecondOrderModel(task.model),
-        MujocoModel(mujoco.MjModel.from_xml_string(RAIL), timestep=2e-3),
+        MujocoModel(mujoco.MjModel.from_xml_string(rail_text()), timestep=2e-3),
     ):
         q, good = predictor.roll(task.start, np.zeros(2), np.zeros(1), u, 0.1, 1)
         assert good.all()
