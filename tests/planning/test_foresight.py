@@ -106,3 +106,23 @@ def test_a_users_model_of_mujoco_is_predicted_with_the_contacts_named() -> None:
     made = planning.Executor(task, plant=mj, world=world)._controllers
     assert made.task.options.contacts == "mujoco"
     assert isinstance(made._model, qdsim.planning.MujocoModel)
+
+
+def test_strokes_are_executed_as_they_were_foreseen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The goal lies within the tolerances of where a stroke ends, and the stroke still goes where it was rolled out."""
+    whole = systems.load("allegro_sphere").tasks["half_turn"]
+    task = whole.towards(whole.with_object(whole.start, np.array([0.0, 0.0, 0.0, 0.1, 0.0, 0.3])))
+    follow, off = Hand.follow, list[float]()
+
+    def followed(self, schedule, record, settle, give_up=False, foreseen=()):  # type: ignore[no-untyped-def]
+        ended = yield from follow(self, schedule, record, settle, give_up, foreseen)
+        for one, other in zip(record.samples, foreseen):
+            off.extend(self.space.errors(one.executed, other.executed))
+        return ended
+
+    monkeypatch.setattr(Hand, "follow", followed)
+    report = planning.Executor(
+        task, world=WORLD, options=planning.ExecutorOptions(hold=0.1, seconds=20.0)
+    ).run()
+    assert report.reached and len(off) > 20
+    assert max(off) < 1e-6

@@ -132,7 +132,7 @@ class Routes:
         straight to the goal."""
         schedule = None
         if segment is not None:
-            last = not self.todo and self._execution.hand is not None
+            last = self._taken in PLANS and not self.todo and self._execution.hand is not None
             aimed = self._aimed(segment) if last else segment
             schedule = self._execution.schedule(aimed, start)
         return Track(self.task.goals, self._tolerances, schedule, self._execution.plant.q)

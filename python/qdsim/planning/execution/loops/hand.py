@@ -197,13 +197,13 @@ class Hand:
             way = feed + self.grip.towards(q, planned, self.period)
             made = self._told(q, way, lean=self.grip.leans(planned))
             yield from self._reach(made.u)
-            self.phase, time = self.phase + step, time + self.period
             shift, turn = self.space.errors(q, planned)
             near = shift <= _ROLLED and (turn <= _LAGS or not give_up)
             if foreseen:
                 last = min(round(time / self.period), len(foreseen) - 1)
                 shift, turn = self.space.errors(q, foreseen[last].executed)
                 near = near and shift <= _UNLIKE * _ROLLED and turn <= _UNLIKE * _LAGS
+            self.phase, time = self.phase + step, time + self.period
             bad = 0 if near and self.grip.holds(made) else bad + 1
             if bad >= FAULTS and frozen is None:
                 if give_up:
