@@ -117,6 +117,12 @@ class Controllers:
             return ("planned",), "the object is pushed, not held, and can be thrown"
         return ("planned", "sampling", "mpc"), "the object is pushed, not held"
 
+    @property
+    def trails(self) -> bool:
+        """Whether joints would trail their springs by more than the tolerance, and throw or tip what they move."""
+        trail = fastest(self.task) * float(self.world.lag.max(initial=0.0))
+        return trail > self.task.position_tolerance
+
     def _rolls(self) -> bool:
         """Return whether the object is a ball, which strokes turn."""
         task = self.task
@@ -221,9 +227,7 @@ class Controllers:
         task, space, model = self.task, self.task.space, self.task.model
         slow = MOVING / task.position_tolerance
         if in_space(task) and (task.impc is None or task.impc.method == "feedback"):
-            # joints that would trail their springs by more than the tolerance throw what they hold
-            trails = fastest(task) * float(self.world.lag.max(initial=0.0))
-            pace = slow if trails > task.position_tolerance else math.inf
+            pace = slow if self.trails else math.inf
             return Straight(Mpc(task, hold=False), pace, self._model)
         tame = follow_task(self.plan, model, self._pace, MOVING)
         weight = object_weight(model, space, task.length)

@@ -369,6 +369,7 @@ class Executor:
             self._arrival,
             self._execution.command,
             *waits,
+            may_tip=not self._controllers.trails,
         )
         self._close_record(ended)
         return ended

@@ -30,6 +30,7 @@ def pursue(
     u: Array,
     stall: float,
     settle: float,
+    may_tip: bool = False,
 ) -> Commands[str]:
     """Move the object along an edge until it arrives or makes no progress.
 
@@ -42,6 +43,7 @@ def pursue(
         u: The present command ``(nu,)``.
         stall: Time without progress after which the attempt ends, s.
         settle: The same at the end of a segment, after its last command, s.
+        may_tip: Whether the object may tip on the way straight to the goal.
 
     Returns:
         How it ended: ``"arrived"`` at the goal, ``"followed"`` to the end of the edge, or a
@@ -52,6 +54,8 @@ def pursue(
     progress = _Progress(track, stall, settle)
     time, faults = 0.0, 0
     tilt = TILT + (0.0 if track.schedule else _tipped(world, world.q, track.end))
+    if may_tip and track.schedule is None:
+        tilt = np.inf
     while True:
         q = world.q
         if record.take(time, track.pose(track.phase), u):
