@@ -17,7 +17,7 @@ from qdsim.step import Options
 if TYPE_CHECKING:
     import mujoco
 
-__all__ = ["Simulator", "contacts_of", "simulator_of", "stepped", "world_in_words"]
+__all__ = ["Simulator", "contacts_of", "in_mujoco", "simulator_of", "stepped", "world_in_words"]
 
 Simulator: TypeAlias = Union["mujoco.MjModel", DynamicOptions, Robot]
 Word = Literal["mujoco", "qdsim"]

@@ -185,19 +185,17 @@ class Hand:
             planned = schedule.configuration(self.phase)
             if record.take(time, planned, self.u):
                 return "lost"
-            off = self.space.errors(q, planned)[0]
-            late = off > _LATE and frozen is None
-            idle = idle + self.period if late and off >= nearest else 0.0
-            nearest = min(nearest, off) if late else np.inf
+            planned = planned if frozen is None else frozen
+            shift, turn = self.space.errors(q, planned)
+            late = shift > _LATE and frozen is None
+            idle = idle + self.period if late and shift >= nearest else 0.0
+            nearest = min(nearest, shift) if late else np.inf
             step = 0.0 if late and idle < SETTLE else self.period
-            ahead = schedule.configuration(self.phase + step)
-            if frozen is not None:
-                planned = ahead = frozen
+            ahead = schedule.configuration(self.phase + step) if frozen is None else frozen
             feed = self.space.difference(ahead, planned)
             way = feed + self.grip.towards(q, planned, self.period)
             made = self._told(q, way, lean=self.grip.leans(planned))
             yield from self._reach(made.u)
-            shift, turn = self.space.errors(q, planned)
             near = shift <= _ROLLED and (turn <= _LAGS or not give_up)
             if foreseen:
                 last = min(round(time / self.period), len(foreseen) - 1)
