@@ -449,10 +449,13 @@ def test_plans_of_own_files_are_filmed(
 def test_plans_of_own_files_are_executed(
     pusher: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = report(capsys, "plan", pusher, "--goal", "0.1 0 -", "--execute")
+    film = tmp_path / "run.gif"
+    said = report(capsys, "plan", pusher, "--goal", "0.1 0 -", "--execute", "--film", str(film))
     assert said["execution"]["loop"] == "auto"
     assert said["execution"]["outcome"] == "reached"
     assert said["execution"]["position_error"] < 0.02
+    movie = pytest.importorskip("PIL.Image").open(film)
+    assert 20 < movie.n_frames <= 302  # the execution, in at most 15 s; the plan alone has fewer
 
 
 @pytest.mark.long

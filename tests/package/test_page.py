@@ -121,6 +121,25 @@ def test_pages_of_other_systems_are_small(name: str) -> None:
     assert len(page.encode()) < MOST
 
 
+def test_an_execution_is_shown_in_its_own_time(plan: planning.Plan) -> None:
+    """One frame per twentieth of a second, with the robot's configuration, and marks where it begins something else."""
+    model = systems.load("planar_hand").model
+    world = planning.TransferOptions(timestep=4e-3, speed=0.3, carry_on=False)
+    run = planning.transfer(plan, model, world, controller="open")
+    shown = stage(shown_of(run, model, 20.0).page())
+    times = np.arange(len(shown["poses"])) / 20.0
+    assert times[-1] == pytest.approx(run.recording.t[-1], abs=0.1)
+    names = [name for name in model.body_names if name != "world"]
+    for k in (0, len(times) // 2, len(times) - 1):
+        q = run.recording.at(times[k])
+        for body in range(1, len(names) + 1):
+            place = model.body_pose(q, model.body_names[body])[0]
+            np.testing.assert_allclose(position(shown, k, body), place, atol=2 * shown["unit"])
+    marks = [text for _, text in run.recording.marks]
+    assert marks == [f"segment {k + 1}" for k in range(len(plan.segments))]
+    assert "segment 1, 0.0 s" in shown["said"][0]
+
+
 @pytest.mark.long
 def test_large_meshes_and_long_films_are_thinned() -> None:
     """Sixty thousand triangles and ten thousand frames: still a page, whose surface is near the true one."""

@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Callable
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -100,6 +101,27 @@ def test_a_plan_arrives_and_the_object_is_held(plant: str) -> None:
     assert report.position_error <= task.position_tolerance and report.held >= 0.3
     assert seen[-2:] == ["hold", "stopped"] and "move" in seen
     assert "planned" in str(report) and "arrived" in str(report)
+
+
+def test_recorded_commands_repeat_the_recorded_motion_in_mujoco() -> None:
+    """From the first recorded configuration, and with time steps as long as a period of the recording."""
+    task = push_task()
+    world = dataclasses.replace(WORLD, timestep=1e-2, support_friction=0.0)
+    report = planning.Executor(task, push_plan(task), world=world, options=BRIEF).run()
+    run = report.recording
+    model = planning.second_order(task.model, task.object, world)
+    data = mujoco.MjData(model)
+    data.qpos[:] = run.q[0]
+    for k, u in enumerate(run.u):
+        np.testing.assert_allclose(run.q[k], data.qpos, atol=1e-12)
+        data.ctrl[:] = u
+        mujoco.mj_step(model, data)
+    np.testing.assert_allclose(run.q[-1], data.qpos, atol=1e-12)
+    assert task.errors(run.q[-1]) == (report.position_error, report.rotation_error)
+    assert run.t[-1] == pytest.approx(report.seconds) and np.all(np.diff(run.t) > 0.0)
+    np.testing.assert_array_equal(run.at(run.t), run.q)
+    assert run.doing(0.0) == "move" and run.doing(report.seconds) == "stopped"
+    assert run.object == "box" and task.errors(run.goal) == (0.0, 0.0)
 
 
 def test_a_function_makes_new_plans_from_where_the_object_is() -> None:

@@ -30,12 +30,15 @@ from qdsim.cli.sources import (
 )
 
 if TYPE_CHECKING:
-    from qdsim.planning import Plan, RRTOptions, Task, Tree
+    from qdsim.planning import Plan, Recording, RRTOptions, Task, Transfer, Tree
 
 __all__ = ["add_arguments", "run"]
 
 _SAVED = 2.0
 """Time between two saves of a search, s."""
+
+_LONGEST = 15.0
+"""Duration of a movie of an execution, s; longer executions are shown faster."""
 
 _OWN = ("--start", "--h", "--margin", "--sampler")
 """Flags that do not apply to published tasks, which fix these values themselves."""
@@ -99,7 +102,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     end = parser.add_argument_group("the plan")
     end.add_argument("-o", "--output", "--out", metavar="PLAN", help="file to write, .npz")
     end.add_argument(
-        "--film", metavar="FILE", help=".gif, .mp4, .webm; .png: key frames; .html: a page"
+        "--film",
+        metavar="FILE",
+        help="movie of the execution or, without --execute, of the plan: .gif, .mp4, .webm; .html: a page; "
+        ".png: key frames of the plan",
     )
     end.add_argument(
         "--execute",
@@ -148,13 +154,16 @@ def _planned(arguments: argparse.Namespace) -> Outcome:
         report["plan"] = arguments.output
         lines.append(f"  written in {arguments.output}")
     good = bool(verdict["good"])
+    shown: Plan | Recording = plan
     if arguments.execute is not None and tree.reached:
         _tell(lines, arguments)
         arrived = _executed(plan, task, arguments, report, lines)
-        good &= bool(arrived)
+        good &= arrived is not None and arrived.reached
         interrupted |= arrived is None
+        if arrived is not None and arguments.film is not None and not _is_still(arguments.film):
+            shown = arrived.recording
     if arguments.film is not None and plan.segments:
-        interrupted |= _filmed(plan, task, arguments.film, report, lines)
+        interrupted |= _filmed(shown, task, arguments.film, report, lines)
     report["interrupted"] = interrupted
     return Outcome(report, lines, good, interrupted)
 
@@ -300,8 +309,8 @@ def _executed(
     arguments: argparse.Namespace,
     report: dict[str, Any],
     lines: list[str],
-) -> bool | None:
-    """Execute a plan of the paced task and report; return whether the object arrived, or None after Ctrl-C."""
+) -> Transfer | None:
+    """Execute a plan of the paced task and report; return the result, or None after Ctrl-C."""
     from qdsim.planning import transfer
 
     try:
@@ -323,13 +332,19 @@ def _executed(
     if not told.reached:
         others = [name for name in ("replan", "gait", "renew") if name != told.controller]
         lines.append(f"  try another --seed, or --execute {' or '.join(others)}")
-    return told.reached
+    return told
 
 
-def _filmed(plan: Plan, task: Task, path: str, report: dict[str, Any], lines: list[str]) -> bool:
+def _is_still(path: str) -> bool:
+    return path.endswith(".png")
+
+
+def _filmed(
+    shown: Plan | Recording, task: Task, path: str, report: dict[str, Any], lines: list[str]
+) -> bool:
     """Draw key frames, a movie or a page; return True if Ctrl-C ended it."""
     try:
-        _draw(plan, task, path)
+        _draw(shown, task, path)
     except KeyboardInterrupt as stopped:
         lines.append(f"  interrupted before {path} was drawn, {stopped}".rstrip(", "))
         return True
@@ -338,16 +353,21 @@ def _filmed(plan: Plan, task: Task, path: str, report: dict[str, Any], lines: li
     return False
 
 
-def _draw(plan: Plan, task: Task, path: str) -> None:
+def _draw(shown: Plan | Recording, task: Task, path: str) -> None:
     if path.endswith(".html"):
         from qdsim import viewer
 
-        viewer.save_html(plan, path, task.model)
+        viewer.save_html(shown, path, task.model)
         return
-    from qdsim.planning import pictures
+    from qdsim.planning import Recording, pictures
 
-    replay = plan.replay(task.model)
-    if path.endswith(".png"):
-        pictures.draw_key_frames(plan, replay, task.model, path)
+    if isinstance(shown, Recording):
+        speed = max(1.0, shown.t[-1] / _LONGEST)
+        bar = sys.stderr.isatty()
+        pictures.write_recording(shown, task.model, [path], speed=speed, progress=bar)
+        return
+    replay = shown.replay(task.model)
+    if _is_still(path):
+        pictures.draw_key_frames(shown, replay, task.model, path)
     else:
-        pictures.write_movie(plan, replay, task.model, [path], progress=sys.stderr.isatty())
+        pictures.write_movie(shown, replay, task.model, [path], progress=sys.stderr.isatty())

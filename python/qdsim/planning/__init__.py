@@ -13,6 +13,7 @@ from qdsim.planning.execution.executor_options import ExecutorOptions
 from qdsim.planning.execution.executor_report import EdgeReport, ExecutorReport, ExecutorState
 from qdsim.planning.execution.loops.stabilizer import Stabilizer
 from qdsim.planning.execution.pacing import paced
+from qdsim.planning.execution.recording import Recording
 from qdsim.planning.execution.robot import Robot
 from qdsim.planning.execution.strokes import GaitOptions, Stroke, StrokePlanner, gait
 from qdsim.planning.execution.transfer import (
@@ -125,6 +126,7 @@ __all__ = [
     "Predictor",
     "QuasiDynamicModel",
     "RRTOptions",
+    "Recording",
     "RefineOptions",
     "ReplayResult",
     "Roadmap",

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
-from qdsim.array_type import ROUNDING
 from qdsim.model import Model
-from qdsim.planning import Motion, Plan, Transfer, Tree
+from qdsim.planning import Motion, Plan, Recording, Tree
 from qdsim.planning.drawing.words import left_text
 from qdsim.step import Step
 
-__all__ = ["Film", "Frame", "film_of_path", "film_of_plan", "film_of_transfer", "film_of_tree"]
+__all__ = ["Film", "Frame", "film_of_path", "film_of_plan", "film_of_recording", "film_of_tree"]
 
 Array = npt.NDArray[np.float64]
 
@@ -136,22 +134,13 @@ def film_of_path(configurations: Array, rate: float) -> Film:
     return Film([Frame(q, 1.0 / rate) for q in configurations])
 
 
-def film_of_transfer(transfer: Transfer, rate: float) -> Film:
+def film_of_recording(recording: Recording, rate: float) -> Film:
     """Return a film of an execution in its own time, with at most ``rate`` frames per second."""
-    frames: list[Frame] = []
-    marks: list[tuple[int, str]] = []
-    for k, segment in enumerate(transfer.segments):
-        marks.append((len(frames), f"segment {k + 1}"))
-        for i, following in pairwise(_sampled(segment.time, rate)):
-            seconds = float(segment.time[following] - segment.time[i])
-            frames.append(Frame(segment.executed[i], seconds, None, f"segment {k + 1}"))
-    return Film(frames, marks)
-
-
-def _sampled(time: Array, rate: float) -> Iterator[int]:
-    """Yield indices of times that are at least a frame apart, and the last index."""
-    shown = -np.inf
-    for i, now in enumerate(time):
-        if now - shown >= 1.0 / rate - ROUNDING or i == len(time) - 1:
-            shown = now
-            yield i
+    times = np.arange(recording.t[0], recording.t[-1] + 1.0 / rate, 1.0 / rate)
+    frames = [
+        Frame(q, 1.0 / rate, None, f"{recording.doing(t)}, {t:.1f} s")
+        for t, q in zip(times, recording.at(times))
+    ]
+    begins = np.searchsorted(times, [t for t, _ in recording.marks]).tolist()
+    marks = list(zip(begins, (text for _, text in recording.marks)))
+    return Film(frames, marks, recording.goal, recording.object)

@@ -15,7 +15,7 @@ from qdsim.arguments import instance, integer, number, path_of, reals
 from qdsim.array_type import Array
 from qdsim.batches.rollouts import Rollouts
 from qdsim.model import Model
-from qdsim.planning import Plan, Transfer, Tree
+from qdsim.planning import ExecutorReport, Plan, Recording, Transfer, Tree
 from qdsim.planning.task.task import Task
 from qdsim.step import Step
 from qdsim.systems import System
@@ -25,7 +25,7 @@ from qdsim.viewer.frames import (
     Frame,
     film_of_path,
     film_of_plan,
-    film_of_transfer,
+    film_of_recording,
     film_of_tree,
 )
 from qdsim.viewer.notebook import notebook_display
@@ -94,7 +94,7 @@ def show(
 
     Args:
         thing: A model, published system, task, step, plan, tree, result of :func:`qdsim.rollout` or
-            :func:`qdsim.planning.transfer`, configurations ``(nq,)`` or ``(n, nq)``, or the path of
+            :func:`qdsim.planning.transfer` or an :class:`qdsim.planning.Executor`, configurations ``(nq,)`` or ``(n, nq)``, or the path of
             a robot file or a plan.
         model: The model of ``thing``, if it does not contain it (steps, rollouts, executions,
             configurations, and plans of tasks that are not published).
@@ -196,8 +196,10 @@ def _still(q: Array, title: str, *, object: str | None = None, step: Step | None
 def _film(thing: Any, model: Model, rate: float) -> Film:
     if isinstance(thing, Plan):
         return film_of_plan(thing, model, rate)
-    if isinstance(thing, Transfer):
-        return film_of_transfer(thing, rate)
+    if isinstance(thing, (Transfer, ExecutorReport)):
+        thing = thing.recording
+    if isinstance(thing, Recording):
+        return film_of_recording(thing, rate)
     if isinstance(thing, Rollouts):
         thing = thing.q.reshape(-1, *thing.q.shape[-2:])[:_MOST].reshape(-1, thing.q.shape[-1])
     rows = np.atleast_2d(reals("thing", thing))

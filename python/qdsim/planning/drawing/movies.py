@@ -11,19 +11,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from qdsim.arguments import instance, integer, number, path_of, reals
+from qdsim.arguments import flag, instance, integer, number, path_of, reals
+from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.drawing.patches import most_pressure
 from qdsim.planning.drawing.planar import framed, need, new_figure
 from qdsim.planning.drawing.scenes import scene_of
 from qdsim.planning.drawing.still import object_of
-from qdsim.planning.drawing.style import QUIET
+from qdsim.planning.drawing.style import INK, QUIET
+from qdsim.planning.execution.recording import Recording
+from qdsim.progress import Update, progress_bar
 from qdsim.whole_files import replacing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["image_of", "movie_files", "save_movie", "write_motion"]
+__all__ = ["image_of", "movie_files", "save_movie", "write_motion", "write_recording"]
 
 
 def image_of(figure: Figure) -> npt.NDArray[np.uint8]:
@@ -91,26 +94,89 @@ def write_motion(
         ImportError: without Matplotlib or imageio.
     """
     instance("model", model, Model)
-    files = movie_files(paths)
     path = reals("configurations", configurations)
     if path.ndim != 2 or path.shape[1] != model.nq or len(path) == 0:
         raise ValueError(f"configurations: expected shape (n, {model.nq}), got {path.shape}")
+    _write(model, path, paths, frames_per_second, object, size, backend)
+
+
+def write_recording(
+    recording: Recording,
+    model: Model,
+    paths: Sequence[str | os.PathLike[str]],
+    *,
+    frames_per_second: int = 20,
+    speed: float = 1.0,
+    size: float = 5.0,
+    backend: str | None = None,
+    progress: bool = False,
+) -> None:
+    """Write a movie of an execution; each frame shows the goal, the time, and what the robot does.
+
+    Args:
+        recording: of an :class:`ExecutorReport` or a :class:`Transfer`.
+        model: the model.
+        paths, frames_per_second, size, backend: as for :func:`write_motion`.
+        speed: seconds of the execution in a second of the movie.
+        progress: show a bar that counts frames.
+
+    Raises:
+        TypeError, ValueError: for other arguments.
+        ImportError: without Matplotlib or imageio.
+    """
+    instance("recording", recording, Recording)
+    instance("model", model, Model)
+    if recording.q.shape[1] != model.nq:
+        raise ValueError(
+            f"model: it has nq = {model.nq}, the recording {recording.q.shape[1]} coordinates"
+        )
+    rate = integer("frames_per_second", frames_per_second, least=1)
+    period = number("speed", speed, above=0) / rate
+    times = np.append(np.arange(recording.t[0], recording.t[-1], period), recording.t[-1])
+    titles = [f"{t:.1f} s, {recording.doing(t)}" for t in times]
+    path, body, goal = recording.at(times), recording.object, recording.goal
+    with progress_bar(flag("progress", progress), len(times), body, "frames") as update:
+        _write(model, path, paths, rate, body, size, backend, goal, titles, update)
+
+
+def _write(
+    model: Model,
+    path: Array,
+    paths: Sequence[str | os.PathLike[str]],
+    frames_per_second: int,
+    object: str | None,
+    size: float,
+    backend: str | None,
+    goal: Array | None = None,
+    titles: Sequence[str] | None = None,
+    update: Update = lambda done, text: None,
+) -> None:
+    """Write a movie with one frame per configuration, with a goal and titles if there are any."""
+    files = movie_files(paths)
     rate = integer("frames_per_second", frames_per_second, least=1)
     size = number("size", size, above=0)
     need("imageio.v2")
-    scene = scene_of(model, object_of(model) if object is None else object, path, backend=backend)
+    body = object_of(model) if object is None else object
+    scene = scene_of(model, body, path, goal, backend=backend)
     scene.most_pressure = most_pressure(model, path)
-    low, high = framed(*scene.window(path))
+    seen = path if goal is None else np.vstack((path, goal))
+    low, high = framed(*scene.window(seen))
     figure = new_figure(size, size * float((high[1] - low[1]) / (high[0] - low[0])), dpi=100)
     ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     if scene.most_pressure > 0.0:
         said = f"brightest: {scene.most_pressure / 1e3:.3g} kPa"
         figure.text(0.98, 0.98, said, color=QUIET, fontsize=2 * size, ha="right", va="top")
     images = []
-    for q in path:
+    for k, q in enumerate(path):
         ax.clear()
         ax.axis("off")
         scene.prepare(ax, low, high)
+        if goal is not None:
+            scene.draw_goal(ax, goal)
         scene.draw(ax, q)
+        if titles is not None:
+            place: dict[str, Any] = {"transform": ax.transAxes, "ha": "left", "va": "top"}
+            ax.text(0.02, 0.98, titles[k], color=INK, fontsize=2 * size, **place)
         images.append(image_of(figure))
+        update(k + 1, "")
     save_movie(images, files, rate)

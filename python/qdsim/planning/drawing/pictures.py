@@ -19,7 +19,13 @@ from qdsim.arguments import flag, instance, integer, number, path_of
 from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.drawing.graphs import draw_roadmap
-from qdsim.planning.drawing.movies import image_of, movie_files, save_movie, write_motion
+from qdsim.planning.drawing.movies import (
+    image_of,
+    movie_files,
+    save_movie,
+    write_motion,
+    write_recording,
+)
 from qdsim.planning.drawing.patches import most_pressure
 from qdsim.planning.drawing.planar import (
     PlanarScene,
@@ -72,6 +78,7 @@ __all__ = [
     "scene_of",
     "write_motion",
     "write_movie",
+    "write_recording",
 ]
 
 # -------------------------------------------------------------------- key frames

@@ -19,6 +19,7 @@ from qdsim.planning.execution.loops.steering import Steering
 from qdsim.planning.execution.loops.track import Track
 from qdsim.planning.execution.own_plant import OwnPlant
 from qdsim.planning.execution.plant import Plant
+from qdsim.planning.execution.recording import Recorder
 from qdsim.planning.execution.robot import Robot, RobotPlant
 from qdsim.planning.execution.schedule import Schedule
 from qdsim.planning.execution.simulators import Simulator
@@ -119,6 +120,7 @@ class Execution:
         missing_motions: Number of regrasps for which no motion was found; the segment after the last
             one was not begun.
         not_found: Why an execution ended early (what was not found); empty otherwise.
+        recorder: Records the motion of the plant.
         show: Called with progress.
     """
 
@@ -151,6 +153,7 @@ class Execution:
         self._measured = 0
         self._way: tuple[Array, Array] = np.zeros(0), np.empty((0, model.nu))
         self.not_found = ""
+        self.recorder = Recorder(self.plant, self.goals)
         self.plant.watch(np.array([*_ends(plan), self.goals.nearest(plan.end)]))
 
     @property
@@ -162,6 +165,7 @@ class Execution:
     def advance(self, u: Array) -> None:
         """Take one time step with a command, which becomes the present command."""
         self.u = self.plant.within(u)
+        self.recorder.take(self.u)
         self.plant.advance(self.u)
 
     def drive(self, commands: Commands[T]) -> T:
@@ -171,6 +175,7 @@ class Execution:
     def run(self, segment: Segment) -> SegmentTransfer:
         """Execute a segment of the plan with commands as functions of time."""
         plant, record = self.plant, Record(self.plant)
+        self.recorder.mark(f"segment {self._measured + 1}")
         gone = plant.lost and self.options.carry_on
         start = None if gone or self.not_found else self.drive(self._begin(segment))
         if start is None:  # the object is lost, or no motion to the start was found

@@ -483,6 +483,7 @@ class Executor:
     def _enter(self, doing: str, by: str = "") -> None:
         """Enter another state and report it."""
         self._doing, self._by = doing, by or self._by * (doing == "move")
+        self._execution.recorder.mark(doing)
         if self._watch is not None:
             self._watch(self.state)
 
@@ -531,6 +532,7 @@ class Executor:
             self._routes.plans,
             self._controllers.why,
             tuple(self._segments),
+            self._execution.recorder.recording(),
         )
 
 

@@ -6,6 +6,7 @@ import dataclasses
 import math
 
 from qdsim.planning.execution.execution import SegmentTransfer
+from qdsim.planning.execution.recording import Recording
 
 __all__ = ["EdgeReport", "ExecutorReport", "ExecutorState"]
 
@@ -89,6 +90,7 @@ class ExecutorReport:
         plans: number of new plans.
         why: which controllers were tried, and why these.
         segments: measurements of every attempt.
+        recording: motion of robot and object, from the beginning to the end.
     """
 
     outcome: str
@@ -102,7 +104,8 @@ class ExecutorReport:
     entries: int
     plans: int
     why: str
-    segments: tuple[SegmentTransfer, ...] = dataclasses.field(default=(), repr=False)
+    segments: tuple[SegmentTransfer, ...] = dataclasses.field(repr=False)
+    recording: Recording = dataclasses.field(repr=False)
 
     @property
     def reached(self) -> bool:

@@ -23,6 +23,7 @@ from qdsim.planning.execution.executor_options import ExecutorOptions
 from qdsim.planning.execution.executor_report import ExecutorState
 from qdsim.planning.execution.loops.steering import Controller
 from qdsim.planning.execution.plant import second_order
+from qdsim.planning.execution.recording import Recording
 from qdsim.planning.execution.routes import Planner
 from qdsim.planning.execution.simulators import simulator_of, world_in_words
 from qdsim.planning.execution.strokes import GaitOptions
@@ -58,6 +59,7 @@ class Transfer:
             rad; if the object was lost, at the time when this was detected.
         reached: Whether an execution from start to end brought both errors within the plan's
             tolerances.
+        recording: Motion of robot and object, from the beginning to the end.
         plans: Number of plans used; 1 if none was made during the execution.
         missing_motions: Number of regrasps for which no motion was found: the execution ended
             there, or replanned.
@@ -78,6 +80,7 @@ class Transfer:
     position_error: float
     rotation_error: float
     reached: bool
+    recording: Recording
     plans: int = 1
     missing_motions: int = 0
     outcome: str = "missed"
@@ -252,6 +255,7 @@ def _executed(
         found.position_error,
         found.rotation_error,
         found.reached,
+        found.recording,
         plans,
         missing,
         found.outcome,
@@ -286,4 +290,7 @@ def _told(execution: Execution, segments: list[SegmentTransfer]) -> Transfer:
     reached = outcome == "reached"
     tolerances = (plan.position_tolerance, plan.rotation_tolerance)
     missing = execution.missing_motions
-    return Transfer(tuple(segments), shift, turn, reached, 1, missing, outcome, tolerances)
+    recording = execution.recorder.recording()
+    return Transfer(
+        tuple(segments), shift, turn, reached, recording, 1, missing, outcome, tolerances
+    )

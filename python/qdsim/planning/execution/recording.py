@@ -1,0 +1,92 @@
+"""The motion of a plant during an execution."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from qdsim.array_type import Array
+from qdsim.planning.execution.loops.loop import LOOK
+from qdsim.planning.execution.world import World
+from qdsim.planning.task.goal_set import GoalSet
+
+__all__ = ["Recorder", "Recording"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Recording:
+    """The motion of robot and object during an execution, with all approaches and regrasps.
+
+    ``planning.pictures.write_recording(recording, model, ["movie.gif"])`` writes a movie of it, and
+    ``qdsim.viewer.show(recording, model)`` shows it in a browser.
+
+    Attributes:
+        object: Name of the object's body.
+        goal: The goal of the object that is nearest to its last pose, ``(nq,)``.
+        t: Times ``(n,)`` of the plant, s, rising, about 0.01 s apart.
+        q: Configurations ``(n, nq)`` at these times, object included.
+        u: Commands ``(n, nu)``, each of the time step that ends then; the first one is the command
+            of the first time step.
+        marks: Pairs of a time, s, and what the robot began to do then, as
+            :attr:`ExecutorState.doing`, or which segment began.
+    """
+
+    object: str
+    goal: Array
+    t: Array
+    q: Array
+    u: Array
+    marks: tuple[tuple[float, str], ...] = ()
+
+    def at(self, times: Array) -> Array:
+        """Return the configurations ``(m, nq)`` that were recorded last before each of ``times`` ``(m,)``, s."""
+        last = np.searchsorted(self.t, np.asarray(times) + 1e-9, side="right") - 1
+        return np.asarray(self.q[np.maximum(last, 0)])
+
+    def doing(self, time: float) -> str:
+        """Return what the robot was doing at a time, s: the text of the last mark until then."""
+        texts = [text for begin, text in self.marks if begin <= time + 1e-9]
+        return texts[-1] if texts else ""
+
+    def __repr__(self) -> str:
+        return (
+            f"Recording({self.t[-1] if len(self.t) else 0.0:.4g} s, {len(self.t)} configurations)"
+        )
+
+
+class Recorder:
+    """Records a plant at regular times.
+
+    Args:
+        plant: The plant.
+        goals: The poses of the object that count as its goal.
+    """
+
+    def __init__(self, plant: World, goals: GoalSet) -> None:
+        self._plant, self._goals = plant, goals
+        self._every = max(1, round(LOOK / plant.timestep))
+        self._rows: list[tuple[float, Array, Array]] = []
+        self._marks: list[tuple[float, str]] = []
+
+    def mark(self, text: str) -> None:
+        """Mark the present time with what begins; what began at the same time took no time, and is dropped."""
+        now = self._plant.steps * self._plant.timestep
+        self._marks = [*(mark for mark in self._marks if mark[0] < now), (now, text)]
+
+    def take(self, u: Array) -> None:
+        """Record the state if a sample is due; ``u`` is the present command."""
+        steps = self._plant.steps
+        if not self._rows or steps % self._every == 0:
+            self._rows.append((steps * self._plant.timestep, self._plant.q, np.array(u)))
+
+    def recording(self) -> Recording:
+        """Return what was recorded so far, and the present state at the end."""
+        plant = self._plant
+        end = plant.steps * plant.timestep, plant.q, self._rows[-1][2] if self._rows else None
+        rows = [row for row in self._rows if row[0] < end[0]]
+        t = np.array([*(row[0] for row in rows), end[0]])
+        q = np.array([*(row[1] for row in rows), end[1]])
+        u = np.array([row[2] for row in rows]).reshape(len(rows), plant.model.nu)
+        goal = self._goals.nearest(end[1])
+        return Recording(self._goals.space.body, goal, t, q, u, tuple(self._marks))
