@@ -20,6 +20,7 @@ from qdsim import planning, systems
 pytest.importorskip("trimesh")
 
 from qdsim import viewer
+from qdsim.planning import pictures
 from qdsim.viewer.surfaces import surface_of, thinned
 from qdsim.viewer.things import shown_of
 
@@ -138,6 +139,28 @@ def test_an_execution_is_shown_in_its_own_time(plan: planning.Plan) -> None:
     marks = [text for _, text in run.recording.marks]
     assert marks == [f"segment {k + 1}" for k in range(len(plan.segments))]
     assert "segment 1, 0.0 s" in shown["said"][0]
+
+
+def test_an_execution_is_drawn_and_filmed(plan: planning.Plan, tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    model = systems.load("planar_hand").model
+    world = planning.TransferOptions(timestep=4e-3, speed=0.3, carry_on=False)
+    run = planning.transfer(plan, model, world, controller="open").recording
+    film, picture = tmp_path / "run.gif", tmp_path / "run.png"
+    pictures.draw_recording(run, model, picture, most=5)
+    assert image.open(picture).width > 1000  # rows of four
+    pictures.write_recording(run, model, [film], frames_per_second=2, speed=4.0, size=2.0)
+    assert image.open(film).n_frames == pytest.approx(run.t[-1] / 2.0, abs=2.0)
+    other = systems.load("planar_pushing").model
+    for draw, files in ((pictures.draw_recording, picture), (pictures.write_recording, [film])):
+        with pytest.raises(ValueError, match="model: it has nq"):
+            draw(run, other, files)
+        with pytest.raises(TypeError, match="recording: expected"):
+            draw(run.q, model, files)
+    with pytest.raises(ValueError, match="speed"):
+        pictures.write_recording(run, model, [film], speed=0.0)
+    with pytest.raises(ValueError, match="most"):
+        pictures.draw_recording(run, model, picture, most=1)
 
 
 @pytest.mark.long

@@ -105,7 +105,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--film",
         metavar="FILE",
         help="movie of the execution or, without --execute, of the plan: .gif, .mp4, .webm; .html: a page; "
-        ".png: key frames of the plan",
+        ".png: key frames",
     )
     end.add_argument(
         "--execute",
@@ -160,7 +160,7 @@ def _planned(arguments: argparse.Namespace) -> Outcome:
         arrived = _executed(plan, task, arguments, report, lines)
         good &= arrived is not None and arrived.reached
         interrupted |= arrived is None
-        if arrived is not None and arguments.film is not None and not _is_still(arguments.film):
+        if arrived is not None:
             shown = arrived.recording
     if arguments.film is not None and plan.segments:
         interrupted |= _filmed(shown, task, arguments.film, report, lines)
@@ -335,10 +335,6 @@ def _executed(
     return told
 
 
-def _is_still(path: str) -> bool:
-    return path.endswith(".png")
-
-
 def _filmed(
     shown: Plan | Recording, task: Task, path: str, report: dict[str, Any], lines: list[str]
 ) -> bool:
@@ -361,13 +357,16 @@ def _draw(shown: Plan | Recording, task: Task, path: str) -> None:
         return
     from qdsim.planning import Recording, pictures
 
+    model, bar, is_still = task.model, sys.stderr.isatty(), path.endswith(".png")
     if isinstance(shown, Recording):
         speed = max(1.0, shown.t[-1] / _LONGEST)
-        bar = sys.stderr.isatty()
-        pictures.write_recording(shown, task.model, [path], speed=speed, progress=bar)
+        if is_still:
+            pictures.draw_recording(shown, model, path)
+        else:
+            pictures.write_recording(shown, model, [path], speed=speed, progress=bar)
         return
-    replay = shown.replay(task.model)
-    if _is_still(path):
-        pictures.draw_key_frames(shown, replay, task.model, path)
+    replay = shown.replay(model)
+    if is_still:
+        pictures.draw_key_frames(shown, replay, model, path)
     else:
-        pictures.write_movie(shown, replay, task.model, [path], progress=sys.stderr.isatty())
+        pictures.write_movie(shown, replay, model, [path], progress=bar)

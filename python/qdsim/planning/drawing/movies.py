@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from qdsim.arguments import flag, instance, integer, number, path_of, reals
+from qdsim.arguments import instance, integer, number, path_of, reals
 from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.drawing.patches import most_pressure
@@ -19,14 +19,13 @@ from qdsim.planning.drawing.planar import framed, need, new_figure
 from qdsim.planning.drawing.scenes import scene_of
 from qdsim.planning.drawing.still import object_of
 from qdsim.planning.drawing.style import INK, QUIET
-from qdsim.planning.execution.recording import Recording
-from qdsim.progress import Update, progress_bar
+from qdsim.progress import Update
 from qdsim.whole_files import replacing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["image_of", "movie_files", "save_movie", "write_motion", "write_recording"]
+__all__ = ["image_of", "movie_files", "save_movie", "write_frames", "write_motion"]
 
 
 def image_of(figure: Figure) -> npt.NDArray[np.uint8]:
@@ -97,49 +96,10 @@ def write_motion(
     path = reals("configurations", configurations)
     if path.ndim != 2 or path.shape[1] != model.nq or len(path) == 0:
         raise ValueError(f"configurations: expected shape (n, {model.nq}), got {path.shape}")
-    _write(model, path, paths, frames_per_second, object, size, backend)
+    write_frames(model, path, paths, frames_per_second, object, size, backend)
 
 
-def write_recording(
-    recording: Recording,
-    model: Model,
-    paths: Sequence[str | os.PathLike[str]],
-    *,
-    frames_per_second: int = 20,
-    speed: float = 1.0,
-    size: float = 5.0,
-    backend: str | None = None,
-    progress: bool = False,
-) -> None:
-    """Write a movie of an execution; each frame shows the goal, the time, and what the robot does.
-
-    Args:
-        recording: of an :class:`ExecutorReport` or a :class:`Transfer`.
-        model: the model.
-        paths, frames_per_second, size, backend: as for :func:`write_motion`.
-        speed: seconds of the execution in a second of the movie.
-        progress: show a bar that counts frames.
-
-    Raises:
-        TypeError, ValueError: for other arguments.
-        ImportError: without Matplotlib or imageio.
-    """
-    instance("recording", recording, Recording)
-    instance("model", model, Model)
-    if recording.q.shape[1] != model.nq:
-        raise ValueError(
-            f"model: it has nq = {model.nq}, the recording {recording.q.shape[1]} coordinates"
-        )
-    rate = integer("frames_per_second", frames_per_second, least=1)
-    period = number("speed", speed, above=0) / rate
-    times = np.append(np.arange(recording.t[0], recording.t[-1], period), recording.t[-1])
-    titles = [f"{t:.1f} s, {recording.doing(t)}" for t in times]
-    path, body, goal = recording.at(times), recording.object, recording.goal
-    with progress_bar(flag("progress", progress), len(times), body, "frames") as update:
-        _write(model, path, paths, rate, body, size, backend, goal, titles, update)
-
-
-def _write(
+def write_frames(
     model: Model,
     path: Array,
     paths: Sequence[str | os.PathLike[str]],

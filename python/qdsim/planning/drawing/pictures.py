@@ -19,13 +19,7 @@ from qdsim.arguments import flag, instance, integer, number, path_of
 from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.drawing.graphs import draw_roadmap
-from qdsim.planning.drawing.movies import (
-    image_of,
-    movie_files,
-    save_movie,
-    write_motion,
-    write_recording,
-)
+from qdsim.planning.drawing.movies import image_of, movie_files, save_movie, write_motion
 from qdsim.planning.drawing.patches import most_pressure
 from qdsim.planning.drawing.planar import (
     PlanarScene,
@@ -35,9 +29,10 @@ from qdsim.planning.drawing.planar import (
     new_figure,
     save_figure,
 )
+from qdsim.planning.drawing.recorded import draw_recording, write_recording
 from qdsim.planning.drawing.scenes import scene_of
 from qdsim.planning.drawing.spatial import SpatialScene
-from qdsim.planning.drawing.still import draw_configuration, object_of
+from qdsim.planning.drawing.still import draw_configuration, frame_axes, object_of
 from qdsim.planning.drawing.style import (
     FLOOR,
     FORCE,
@@ -62,7 +57,6 @@ from qdsim.step import Step
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 __all__ = [
     "PlanarScene",
@@ -70,6 +64,7 @@ __all__ = [
     "check_installed",
     "draw_configuration",
     "draw_key_frames",
+    "draw_recording",
     "draw_roadmap",
     "draw_tree",
     "key_frames",
@@ -162,7 +157,7 @@ def draw_key_frames(
     seen = np.array([plan.segments[k].configurations[i] for k, i in frames])
     scene = scene_of(model, plan.object, seen, _goal(plan, model), backend=backend)
     low, high = framed(*scene.window(_everything(plan)))
-    figure, grid = _frame_axes(len(frames), *(high - low))
+    figure, grid = frame_axes(len(frames), high - low, top=0.4, bottom=0.6)
     forces = force_scale(scene, replay, low, high)
     before = np.cumsum([0] + [s.steps for s in plan.segments])
     for ax, (k, i) in zip(grid, frames):
@@ -197,25 +192,6 @@ def draw_key_frames(
         va="bottom",
     )
     save_figure(figure, path)
-
-
-def _frame_axes(count: int, wide: float, tall: float) -> tuple[Figure, list[Axes]]:
-    """Return a figure with room for headings, and axes of this shape in rows of four, with room for titles."""
-    columns = min(4, count)
-    rows = -(-count // columns)
-    width = 3.0
-    height = width * tall / wide
-    top, bottom, title_height = 0.4, 0.6, 0.36  # inches
-    figure = new_figure(
-        columns * (width + 0.1) + 0.1, rows * (height + title_height) + top + bottom
-    )
-    across, up = figure.get_size_inches()
-    axes = []
-    for row, column in (divmod(index, columns) for index in range(count)):
-        x = 0.1 + column * (width + 0.1)
-        y = bottom + (rows - 1 - row) * (height + title_height)
-        axes.append(figure.add_axes((x / across, y / up, width / across, height / up)))
-    return figure, axes
 
 
 def _mark_regrasp(ax: Axes, scene: PlanarScene | SpatialScene, before: Array) -> None:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from qdsim.arguments import instance, path_of, reals
+from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.drawing.planar import framed, new_figure, save_figure
 from qdsim.planning.drawing.scenes import scene_of
 from qdsim.planning.task.objects import objects_of
 
-__all__ = ["draw_configuration", "object_of"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["draw_configuration", "frame_axes", "object_of"]
 
 
 def object_of(model: Model) -> str:
@@ -63,3 +69,23 @@ def draw_configuration(
     scene.prepare(ax, low, high)
     scene.draw(ax, shown[0])
     save_figure(figure, place)
+
+
+def frame_axes(count: int, size: Array, top: float, bottom: float) -> tuple[Figure, list[Axes]]:
+    """Return a figure with so much room at top and bottom, in inches, and axes of the shape of ``size`` (2,) in rows of four, with room
+    for titles."""
+    columns = min(4, count)
+    rows = -(-count // columns)
+    width = 3.0
+    height = width * float(size[1] / size[0])
+    title_height = 0.36  # inches
+    figure = new_figure(
+        columns * (width + 0.1) + 0.1, rows * (height + title_height) + top + bottom
+    )
+    across, up = figure.get_size_inches()
+    axes = []
+    for row, column in (divmod(index, columns) for index in range(count)):
+        x = 0.1 + column * (width + 0.1)
+        y = bottom + (rows - 1 - row) * (height + title_height)
+        axes.append(figure.add_axes((x / across, y / up, width / across, height / up)))
+    return figure, axes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from qdsim.array_type import Array
 from qdsim.planning.execution.loops.loop import LOOK
@@ -18,29 +19,41 @@ __all__ = ["Recorder", "Recording"]
 class Recording:
     """The motion of robot and object during an execution, with all approaches and regrasps.
 
-    ``planning.pictures.write_recording(recording, model, ["movie.gif"])`` writes a movie of it, and
-    ``qdsim.viewer.show(recording, model)`` shows it in a browser.
+    ``planning.pictures.write_recording(recording, model, ["movie.gif"])`` writes a movie of it,
+    ``draw_recording`` a picture, and ``qdsim.viewer.show(recording, model)`` shows it in a browser.
 
     Attributes:
-        object: Name of the object's body.
-        goal: The goal of the object that is nearest to its last pose, ``(nq,)``.
+        goals: The poses of the object that count as its goal.
         t: Times ``(n,)`` of the plant, s, rising, about 0.01 s apart.
         q: Configurations ``(n, nq)`` at these times, object included.
-        u: Commands ``(n, nu)``, each of the time step that ends then; the first one is the command
-            of the first time step.
+        u: Commands ``(n - 1, nu)`` at all times but the last, N, Nm, m or rad.
         marks: Pairs of a time, s, and what the robot began to do then, as
             :attr:`ExecutorState.doing`, or which segment began.
     """
 
-    object: str
-    goal: Array
+    goals: GoalSet
     t: Array
     q: Array
     u: Array
     marks: tuple[tuple[float, str], ...] = ()
 
-    def at(self, times: Array) -> Array:
-        """Return the configurations ``(m, nq)`` that were recorded last before each of ``times`` ``(m,)``, s."""
+    @property
+    def object(self) -> str:
+        """Name of the object's body."""
+        return self.goals.space.body
+
+    @property
+    def goal(self) -> Array:
+        """The goal that is nearest to the object's last pose, ``(nq,)``."""
+        return self.goals.nearest(self.q[-1])
+
+    @property
+    def errors(self) -> Array:
+        """Position and rotation error of the object from the goal at all times, ``(n, 2)``, m and rad."""
+        return np.array([self.goals.errors(q) for q in self.q])
+
+    def at(self, times: ArrayLike) -> Array:
+        """Return the configurations ``(..., nq)`` that were recorded last before each time ``(...)``, s."""
         last = np.searchsorted(self.t, np.asarray(times) + 1e-9, side="right") - 1
         return np.asarray(self.q[np.maximum(last, 0)])
 
@@ -50,9 +63,7 @@ class Recording:
         return texts[-1] if texts else ""
 
     def __repr__(self) -> str:
-        return (
-            f"Recording({self.t[-1] if len(self.t) else 0.0:.4g} s, {len(self.t)} configurations)"
-        )
+        return f"Recording({self.t[-1]:.4g} s, {len(self.t)} configurations)"
 
 
 class Recorder:
@@ -83,10 +94,9 @@ class Recorder:
     def recording(self) -> Recording:
         """Return what was recorded so far, and the present state at the end."""
         plant = self._plant
-        end = plant.steps * plant.timestep, plant.q, self._rows[-1][2] if self._rows else None
-        rows = [row for row in self._rows if row[0] < end[0]]
-        t = np.array([*(row[0] for row in rows), end[0]])
-        q = np.array([*(row[1] for row in rows), end[1]])
+        now = plant.steps * plant.timestep
+        rows = [row for row in self._rows if row[0] < now]
+        t = np.array([*(row[0] for row in rows), now])
+        q = np.array([*(row[1] for row in rows), plant.q])
         u = np.array([row[2] for row in rows]).reshape(len(rows), plant.model.nu)
-        goal = self._goals.nearest(end[1])
-        return Recording(self._goals.space.body, goal, t, q, u, tuple(self._marks))
+        return Recording(self._goals, t, q, u, tuple(self._marks))
