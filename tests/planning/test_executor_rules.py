@@ -388,3 +388,44 @@ def test_a_grip_that_cannot_follow_to_the_end_of_an_edge_is_not_trusted(
     gripping.begin(track)
     predicted = gripping.predicted(task.start, np.zeros(task.model.nv), task.hold(task.start))
     assert (predicted <= 1.0) == follows, predicted
+
+
+def test_a_plan_that_begins_in_the_air_begins_at_once() -> None:
+    """Fingers that hold an object may be apart from it as measured; a wait for it to fall would drop it."""
+    model = qdsim.load(
+        """<mujoco><worldbody>
+        <body name="box" pos="0 0 1"><joint name="z" type="slide" axis="0 0 1"/>
+          <geom type="box" size="0.05 0.05 0.05" mass="1"/></body>
+        <body name="hand" pos="0 0 0.92"><joint name="h" type="slide" axis="0 0 1" range="-1 1"/>
+          <geom type="sphere" size="0.02" mass="0.1"/></body></worldbody>
+        <actuator><position name="h" joint="h" kp="1000"/></actuator></mujoco>"""
+    )
+    start = np.zeros(2)
+    task = planning.Task(
+        name="lift",
+        model=model,
+        options=qdsim.Options(h=0.1, margin=0.05, gravity_on_actuated=False),
+        start=start,
+        goal=np.array([0.1, 0.0]),
+        object="box",
+        lower=np.array([-0.2]),
+        upper=np.array([0.2]),
+        length=0.05,
+        position_tolerance=0.01,
+        start_tolerance=np.inf,
+    )
+    heights = np.linspace(0.0, 0.1, 21)
+    path = np.repeat(heights[:, None], 2, axis=1)
+    segment = planning.Segment(heights[1:, None], path, np.array([20]))
+    plan = planning.Plan("lift", "box", task.options, task.goal, 0.01, 0.1, np.inf, (segment,))
+    state = {"q": start}  # the hand holds the box 1 cm above itself
+    robot = planning.Robot(
+        read=lambda: (state["q"], np.zeros(2)),
+        send=lambda u: state.update(q=np.repeat(u, 2)),
+        period=0.02,
+        patience=None,
+    )
+    options = planning.ExecutorOptions(controllers=("planned",), hold=0.1, plans=0)
+    report = planning.Executor(task, plan, robot, options=options).run()
+    assert report.reached, str(report)
+    assert report.recording.marks[0] == (0.0, "move") and len(report.edges) == 1

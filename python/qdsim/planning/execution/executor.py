@@ -273,11 +273,14 @@ class Executor:
             yield from self._stroke(edge) if edge.strokes else self._run(edge)
 
     def _come_to_rest(self) -> Commands[None]:
-        """Let an object that nothing carries come to rest, before edges are sought for a pose that it leaves at once."""
-        task = self.task
-        if self._execution.free and not is_stable(
-            task.model, self._plant.q, task.object, task.options
-        ):
+        """Let an object that nothing carries come to rest, before edges are sought for a pose that it leaves at once.
+
+        A plan that begins here knows where the object is: fingers may hold it that do not quite touch it as measured.
+        """
+        task, todo = self.task, self._routes.todo
+        if not self._execution.free or (todo and self._is_at(todo[0].start)):
+            return
+        if not is_stable(task.model, self._plant.q, task.object, task.options):
             yield from self._settle()
 
     def _nothing_left(self) -> str:
@@ -439,7 +442,7 @@ class Executor:
 
     def _approach(self, segment: Segment) -> Commands[Array | None]:
         """Release the object and go to a segment's grasp; return its configuration, or None if no motion is found."""
-        if np.abs(self.task.model.difference(self._plant.q, segment.start)).max() < SAME:
+        if self._is_at(segment.start):
             return segment.start
         yield from self._let_go()
         self._enter("approach")
@@ -457,6 +460,10 @@ class Executor:
             self._enter("close", "grip")
             yield from hand.close(found)
         return found
+
+    def _is_at(self, q: Array) -> bool:
+        """Return whether the plant is in a configuration ``(nq,)``."""
+        return bool(np.abs(self.task.model.difference(self._plant.q, q)).max() < SAME)
 
     def _no_motion(self, segment: Segment, why: str) -> None:
         if not self._plant.lost:
