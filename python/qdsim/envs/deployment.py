@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Deployed", "deploy"]
 
-_LASTS = 0.6
-"""Least duration of a push, s; after faster pushes the object slides on."""
 _ARRIVES = 4.0
 """Time for which the robot waits at a grasp, as a multiple of the largest lag of a joint."""
 _LITTLE = 0.2
@@ -293,9 +291,8 @@ class _Robot:
             return
         along = stroke / size
         length = float(along @ (held(moved.q)[0] - begin))
-        # Faster pushes end before the springs have pressed and released, and the object slides on
-        # afterwards.
-        seconds = max(length / self.speed, _LASTS)
+        # The springs press and release in twice the time in which they settle. After faster pushes the object slides on.
+        seconds = max(length / self.speed, 2.0 * SETTLE)
         rate = length / seconds
         for tick in range(round((seconds + _PATIENCE) / self.dt)):
             plant.advance(begin + (tick + 1) * self.dt * rate * along)

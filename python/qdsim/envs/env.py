@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
@@ -16,9 +16,6 @@ from qdsim.envs.rules import Players, Rules, checked
 from qdsim.planning.task.task import Task
 
 __all__ = ["GoalTaskEnv", "TaskEnv"]
-
-_FRAMES = 10
-"""Pictures per second."""
 
 
 class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked into
@@ -35,7 +32,10 @@ class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked i
         rules: `Rules`, shared with `TaskVectorEnv`.
     """
 
-    metadata = {"render_modes": ["human", "rgb_array"], "render_fps": _FRAMES}  # noqa: RUF012  # Gymnasium's own name
+    metadata: ClassVar[dict[str, Any]] = {
+        "render_modes": ["human", "rgb_array"],
+        "render_fps": 10,
+    }
 
     def __init__(
         self, task: Task, options: EnvOptions | None = None, render_mode: str | None = None
@@ -59,7 +59,7 @@ class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked i
         self._episode = np.zeros(1, dtype=np.uint64)
         self._players: Players | None = None
         self._camera: Camera | None = None
-        self._window = Window(task, _FRAMES) if render_mode == "human" else None
+        self._window = Window(task, self.metadata["render_fps"]) if render_mode == "human" else None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

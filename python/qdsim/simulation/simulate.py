@@ -31,7 +31,6 @@ Law = Callable[[float, Array, Array], Any]
 
 _MOST_FAILURES = 10
 """Successive failed steps, each half as long as the previous one; with 30, test_simulate.py takes minutes."""
-_UNITS = 1000  # length of the progress bar
 
 
 def simulate(
@@ -101,11 +100,11 @@ def simulate(
         )
     if course.t[-1] > duration:
         raise ValueError(f"duration: expected at least that of resume, {course.t[-1]} s")
-    with progress_bar(flag("progress", progress), _UNITS, "simulate", "permille") as update:
+    with progress_bar(flag("progress", progress), 1000, "simulate", "permille") as update:
         try:
             while duration - course.t[-1] > ROUNDING * options.h:
                 _advance(course, duration - course.t[-1], accuracy)
-                update(round(_UNITS * course.t[-1] / duration), f"{course.t[-1]:.3f} s")
+                update(round(1000 * course.t[-1] / duration), f"{course.t[-1]:.3f} s")
         except BaseException as error:
             error.simulation = course.result()  # type: ignore[attr-defined]
             raise

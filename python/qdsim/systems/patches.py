@@ -25,13 +25,6 @@ __all__ = [
     "tipping_box",
 ]
 
-HELD, LOOSE = 2.5, 0.3
-"""Grip forces, N: one that holds the pencil and one that lets it turn."""
-SLIP = 0.2
-"""Angle of each slip, rad; the grip closes over the second half of it."""
-REST, PERIOD = 0.2, 0.5
-"""Time before the first slip and between slips, s; the grip opens within a tenth of a period."""
-
 
 def ball_drop(dissipation: float = 1.0, height: float = 0.1) -> DynamicSystem:
     dissipation = number("dissipation", dissipation, least=0)
@@ -195,6 +188,8 @@ def soft_pinch(squeeze: float = 3.0) -> DynamicSystem:
 def pencil(slips: int = 3) -> DynamicSystem:
     slips = integer("slips", slips, least=0)
     pad, thick, lever = (0.007, 0.0035, 0.007), 0.0035, 0.02
+    held, loose, turned = 2.5, 0.3, 0.2  # grip forces, N; angle of a slip, rad
+    rest, period = 0.2, 0.5  # s before the first slip, and between slips
     scene = SceneBuilder(gravity=(0, 0, -9.81), name="pencil")
     for name, side in (("left", -1), ("right", 1)):
         scene.body(name, pos=(0, side * (thick + pad[1]), 0), mass=0.03)
@@ -210,12 +205,14 @@ def pencil(slips: int = 3) -> DynamicSystem:
     model = build(scene.build())
 
     def tau(t: float, q: Array, v: Array) -> Array:
-        slip = min(max(int((t - REST) / PERIOD), 0), max(slips - 1, 0))
-        since = t - REST - slip * PERIOD
-        ramp = PERIOD / 10
-        opened = np.clip([since / ramp, (PERIOD - since) / ramp - 2.0], 0.0, 1.0).min()
-        left = (slip + 1) * SLIP - 2.0 * math.atan2(q[7], q[5])
-        grip = HELD - (HELD - LOOSE) * (slips > 0) * opened * min(max(2.0 * left / SLIP, 0.0), 1.0)
+        slip = min(max(int((t - rest) / period), 0), max(slips - 1, 0))
+        since = t - rest - slip * period
+        ramp = period / 10
+        opened = np.clip([since / ramp, (period - since) / ramp - 2.0], 0.0, 1.0).min()
+        left = (slip + 1) * turned - 2.0 * math.atan2(q[7], q[5])
+        grip = held - (held - loose) * (slips > 0) * opened * min(
+            max(2.0 * left / turned, 0.0), 1.0
+        )
         forces = np.zeros(model.nv)
         forces[:2] = grip - v[0], -grip - v[1]
         return forces
@@ -224,7 +221,7 @@ def pencil(slips: int = 3) -> DynamicSystem:
         "pencil",
         model,
         DynamicOptions(h=1e-3),
-        REST + max(slips, 1) * PERIOD,
+        rest + max(slips, 1) * period,
         """Two soft pads hold a pencil of 6 g, 2 cm beside its middle. A grip of 2.5 N holds it. A grip of
         0.3 N lets it turn under its weight, and closes again as the pencil approaches the next 0.2 rad. This slip
         control, the pads, modulus, friction, forces and angles are those of `test/pencil.jl` of

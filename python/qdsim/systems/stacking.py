@@ -32,7 +32,6 @@ WAY_POINTS: tuple[tuple[tuple[float, float, float], float, float, float], ...] =
     ((0.69, 0.0, 0.475), math.pi / 2, 0.05, 4.0),
     ((0.555, 0.0, 0.475), 0.0, 0.05, 0.0),
 )
-KNOTS = 10
 
 
 def stacking_motion(model: Model, h: float) -> Array:
@@ -48,7 +47,7 @@ def stacking_motion(model: Model, h: float) -> Array:
     for here, there in itertools.pairwise(WAY_POINTS):
         duration = here[3]
         knots = []
-        for part in np.linspace(0.0, 1.0, KNOTS):
+        for part in np.linspace(0.0, 1.0, 10):
             place = (1.0 - part) * np.array(here[0]) + part * np.array(there[0])
             arm = _reach(model, arm, place, (1.0 - part) * here[1] + part * there[1])
             knots.append(arm)

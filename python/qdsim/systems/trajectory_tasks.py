@@ -122,10 +122,6 @@ def _allegro_sphere_hardware(system: System) -> dict[str, Task]:
     return _ball(system, options, math.pi / 6)
 
 
-CUBE_FORCE = 0.7
-"""Largest torque of an actuator of the Allegro hand, Nm."""
-
-
 def _allegro_cube(system: System) -> dict[str, Task]:
     """Make the task of turning the cube in the hand; ``cube_goal`` makes other goals. The goal of
     the hand is its start."""
@@ -144,7 +140,7 @@ def _allegro_cube(system: System) -> dict[str, Task]:
         position_tolerance=0.02,
         rotation_tolerance=math.radians(10.0),
     )
-    task = task.replace(impc=dexterous(task, CUBE_FORCE))
+    task = task.replace(impc=dexterous(task, 0.7))  # the torque of its actuators, Nm
     return {"turn": task.replace(goal=cube_goal(task, [0.0, 0.0, math.pi / 4]))}
 
 

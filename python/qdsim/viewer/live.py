@@ -31,9 +31,6 @@ of contacts; shorter ways pull in proportion to their length."""
 _HALVINGS = 10
 """Number of halvings of the force in the search for half of the way; the last force is 5 / 2^10 weights of the object."""
 
-_REACH = 1.0
-"""Range of a slider to both sides of the command, if neither actuator nor joint has limits."""
-
 
 class Live:
     """Sliders for commands, smoothing and margin, dragging of objects, reset and pause.
@@ -202,8 +199,8 @@ def _ranges(model: Model, command: Array) -> tuple[list[float], list[float]]:
     if len(lower):
         low, high = command_range(model)
         lower, upper = np.maximum(lower, low), np.minimum(upper, high)
-    lower = np.where(np.isfinite(lower), lower, command - _REACH)
-    upper = np.where(np.isfinite(upper), upper, command + _REACH)
+    lower = np.where(np.isfinite(lower), lower, command - 1.0)
+    upper = np.where(np.isfinite(upper), upper, command + 1.0)
     lower, upper = np.minimum(lower, command), np.maximum(upper, command)
     return lower.tolist(), np.maximum(upper, lower + 1e-6).tolist()
 
