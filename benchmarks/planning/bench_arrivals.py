@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import tempfile
 import time
 import warnings
@@ -29,8 +28,8 @@ import mujoco
 import numpy as np
 from arrival_scenes import DRAWN, GOALS, drawn_goal, scenes
 from bench_rrt_goals import in_the_way
-from bench_transfer import TooLong, limited
 from robot_scenes import ROBOT_GOALS, robot_scenes
+from runs import Runs, TooLong, arguments, counts, head, limited, report_of
 
 from qdsim import planning
 from qdsim.cli import own_tasks, plan
@@ -109,21 +108,20 @@ def arrived(name: str, kind: str, number: int) -> dict[str, Any]:
     return told | {"cpu": time.process_time() - begin}
 
 
-def drawn_table(known: dict[str, Any]) -> None:
+def drawn_table(known: Runs) -> None:
     print("# Arrivals at drawn goals\n")
     print(
         "Goals reached and held, of those that were run; medians of the runs that reach their goals: s of the world; s of"
     )
     print("CPU for the plan, and from the file to the end.\n")
-    print("| scene | " + " | ".join(KINDS) + " |")
-    print("| --- |" + " --- |" * len(KINDS))
+    head("scene", *KINDS)
     for name in DRAWN:
         cells = []
         for kind in KINDS:
-            runs = [run for key, run in known.items() if key.startswith(f"{name}|drawn {kind}|")]
-            cells.append(cell(runs))
+            cells.append(cell(known.of(f"{name}|drawn {kind}")))
         print(f"| {name} | " + " | ".join(cells) + " |")
-    print("\n| missed | kind | number | goal | outcome | mm, deg |\n" + "|" + " --- |" * 6)
+    print()
+    head("missed", "kind", "number", "goal", "outcome", "mm, deg")
     for key, run in known.items():
         name, kind, number = key.split("|")
         if kind.startswith("drawn") and not run["reached"]:
@@ -146,13 +144,12 @@ def executed(name: str, goal: int, contacts: str, seed: int) -> dict[str, Any]:
             told["outcome"] = "late"
     if told["outcome"] == "no plan":
         return told
-    begin = time.process_time()
-    with contextlib.suppress(TooLong), limited(CPU):
-        report = planning.Executor(task, tree.plan(), world=world, options=options).run()
-        told["seconds"], told["text"] = report.seconds, str(report)
-        told["reached"], told["outcome"] = report.reached, report.outcome
-        told["error"] = [1e3 * report.position_error, float(np.degrees(report.rotation_error))]
-    return told | {"cpu": time.process_time() - begin}
+    given = {"world": world, "options": options}
+    told |= report_of(lambda: planning.Executor(task, tree.plan(), **given), CPU)
+    if "error" in told:
+        shift, turn = told["error"]
+        told["error"] = [1e3 * shift, float(np.degrees(turn))]
+    return told
 
 
 def cell(runs: list[dict[str, Any]]) -> str:
@@ -166,65 +163,44 @@ def cell(runs: list[dict[str, Any]]) -> str:
             float(np.median([run[k] for run in good])) for k in ("seconds", "plan", "cpu")
         )
         words += f"; {seconds:.0f}; {search:.1f}, {cpu:.0f}"
-    missed = [run["outcome"] for run in runs if not run["reached"]]
-    told = ", ".join(f"{missed.count(w)} {w}" for w in dict.fromkeys(missed))
-    return words + f" ({told})" * bool(missed)
+    missed = counts(run["outcome"] for run in runs if not run["reached"])
+    return words + f" ({missed})" * bool(missed)
 
 
-def table(known: dict[str, Any]) -> None:
+def table(known: Runs) -> None:
     print("# Arrivals\n")
     print(
         "Goals reached, of the seeds that were run; seconds of simulated time; seconds of CPU for the plan, and for its"
     )
     print("execution. Times are medians of the runs that reach their goals. -: not run.\n")
-    print("| scene | goal | " + " | ".join(CONTACTS) + " |")
-    print("| --- | --- |" + " --- |" * len(CONTACTS))
+    head("scene", "goal", *CONTACTS)
     for name, (_, goals) in EVERY.items():
         for k, goal in enumerate(goals):
-            starts = [f"{name}|{k}|{contacts}|" for contacts in CONTACTS]
-            cells = [cell([run for key, run in known.items() if key.startswith(s)]) for s in starts]
+            cells = [cell(known.of(f"{name}|{k}|{contacts}")) for contacts in CONTACTS]
             print(f"| {name} | `{goal}` | " + " | ".join(cells) + " |")
 
 
-def kept(cache: Path | None, key: str, run: dict[str, Any]) -> None:
-    """Add a run to the file."""
-    if cache is not None:
-        with cache.open("a") as file:
-            file.write(json.dumps({"key": key, "run": run}) + "\n")
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--only", nargs="*", default=list(EVERY))
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--cache", type=Path, default=None)
-    parser.add_argument("--cached", action="store_true", help="only what the cache has")
     parser.add_argument("--drawn", type=int, default=0, help="number of drawn goals a scene")
     parser.add_argument("--first", type=int, default=0, help="number of the first drawn goal")
     parser.add_argument("--kinds", nargs="*", choices=KINDS, default=KINDS)
-    arguments = parser.parse_args()
-    known: dict[str, Any] = {}
-    cache: Path | None = arguments.cache
-    if cache is not None and cache.exists():
-        known = {r["key"]: r["run"] for r in map(json.loads, cache.read_text().splitlines())}
-    if arguments.drawn:
-        numbers = range(arguments.first, arguments.first + arguments.drawn)
-        wanted = product(arguments.only, arguments.kinds, numbers)
-        for name, kind, number in [] if arguments.cached else wanted:
-            key = f"{name}|drawn {kind}|{number}"
-            if name in DRAWN and key not in known:
-                known[key] = arrived(name, kind, number)
-                kept(cache, key, known[key])
+    given = parser.parse_args()
+    known = Runs(given.cache)
+    if given.drawn:
+        wanted = product(given.only, given.kinds, range(given.first, given.first + given.drawn))
+        for name, kind, number in [] if given.cached else wanted:
+            if name in DRAWN:
+                known.make(f"{name}|drawn {kind}|{number}", arrived, name, kind, number)
         drawn_table(known)
         return
-    for name in [] if arguments.cached else arguments.only:
+    for name in [] if given.cached else given.only:
         goals = range(len(EVERY[name][1]))
-        for goal, contacts, seed in product(goals, CONTACTS, range(arguments.seeds)):
+        for goal, contacts, seed in product(goals, CONTACTS, range(given.seeds)):
             key = f"{name}|{goal}|{contacts}|{seed}"
-            if key in known:
-                continue
-            known[key] = executed(name, goal, contacts, seed)
-            kept(cache, key, known[key])
+            known.make(key, executed, name, goal, contacts, seed)
     table(known)
 
 

@@ -18,15 +18,14 @@ table of the runs in the file.
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
-import json
 import time
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from runs import Runs, arguments, head
 
 from qdsim import planning, systems
 from qdsim.planning import Plan, Task, TransferOptions
@@ -131,39 +130,26 @@ def each(model: str, kind: str, loop: str, seed: int) -> dict[str, Any]:
     }
 
 
-def campaign(models: list[str], seeds: int, known: dict[str, Any], cache: Path | None) -> None:
-    def keep(key: str, run: dict[str, Any]) -> None:
-        known[key] = run
-        if cache is not None:
-            with cache.open("a") as file:
-                file.write(json.dumps({"key": key, "run": run}) + "\n")
-
+def campaign(models: list[str], seeds: int, known: Runs) -> None:
     for seed in range(seeds):
         for contacts, goal, model in product(CONTACTS, WHOLE, models):
-            if (key := f"{model}|{goal}|{contacts}|{seed}") not in known:
-                keep(key, whole(model, goal, contacts, seed))
+            known.make(f"{model}|{goal}|{contacts}|{seed}", whole, model, goal, contacts, seed)
     for seed in range(seeds):
         for model in models:
             for kind, loop in EACH:
                 if kind == "plan" and model == "hardware":
                     continue  # the task's planner is made for the published ball
-                if (key := f"{model}|{kind}, {loop}|{seed}") not in known:
-                    keep(key, each(model, kind, loop, seed))
+                known.make(f"{model}|{kind}, {loop}|{seed}", each, model, kind, loop, seed)
 
 
-def report(known: dict[str, Any]) -> None:
-    def runs(name: str) -> list[dict[str, Any]]:
-        return [run for key, run in known.items() if key.rsplit("|", 1)[0] == name]
-
+def report(known: Runs) -> None:
     print("# The Allegro ball in MuJoCo\n")
     print("Whole executions:\n")
-    print(
-        "| ball, goal | contacts | runs | rotation error in degrees: median, 90 % | position error, median "
-        "| below 5 degrees | reached | lost | strokes, median | s of CPU, median |"
-    )
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    words = "rotation error in degrees: median, 90 %", "position error, median", "below 5 degrees"
+    ends = "reached", "lost", "strokes, median", "s of CPU, median"
+    head("ball, goal", "contacts", "runs", *words, *ends)
     for model, goal, contacts in product(MODELS, WHOLE, CONTACTS):
-        made = runs(f"{model}|{goal}|{contacts}")
+        made = known.of(f"{model}|{goal}|{contacts}")
         if not made:
             continue
         errors = np.array([r["error"] for r in made])
@@ -176,14 +162,11 @@ def report(known: dict[str, Any]) -> None:
             f"| {np.median([r['strokes'] for r in made]):.0f} | {np.median([r['seconds'] for r in made]):.0f} |"
         )
     print("\nAs planned:\n")
-    print(
-        "| ball, plans, loop | plans | Delta-bar, position and rotation | segments arrived "
-        "| final rotation error, median (degrees) |"
-    )
-    print("| --- | --- | --- | --- | --- |")
+    words = "plans", "Delta-bar, position and rotation", "segments arrived"
+    head("ball, plans, loop", *words, "final rotation error, median (degrees)")
     for model in MODELS:
         for kind, loop in EACH:
-            made = [r for r in runs(f"{model}|{kind}, {loop}") if r]
+            made = [r for r in known.of(f"{model}|{kind}, {loop}") if r]
             if not made:
                 continue
             delta = np.concatenate([r["delta"] for r in made])
@@ -227,22 +210,17 @@ def draw(model: str, path: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--models", nargs="*", default=list(MODELS))
     parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--cache", type=Path, default=None)
-    parser.add_argument("--cached", action="store_true", help="only what the cache has")
     parser.add_argument("--figure", type=Path, default=None, help="draw a half turn, nothing else")
-    arguments = parser.parse_args()
-    if arguments.figure is not None:
-        draw(arguments.models[0], arguments.figure)
+    given = parser.parse_args()
+    if given.figure is not None:
+        draw(given.models[0], given.figure)
         return
-    known: dict[str, Any] = {}
-    cache: Path | None = arguments.cache
-    if cache is not None and cache.exists():
-        known = {r["key"]: r["run"] for r in map(json.loads, cache.read_text().splitlines())}
-    if not arguments.cached:
-        campaign(arguments.models, arguments.seeds, known, cache)
+    known = Runs(given.cache)
+    if not given.cached:
+        campaign(given.models, given.seeds, known)
     report(known)
 
 

@@ -14,15 +14,13 @@ in the file.
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
-import json
 import time
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from runs import Runs, arguments, head
 
 import qdsim
 from qdsim import planning, systems
@@ -86,14 +84,12 @@ def turn(task: Task, options: ImpcOptions, contacts: str, hold: bool) -> dict[st
     return {"errors": errors[-1], "least": min(e[1] for e in errors), "seconds": cpu}
 
 
-def report(known: dict[str, Any]) -> None:
+def report(known: Runs) -> None:
     print("# The cube in MuJoCo\n")
-    print(
-        "| friction, contacts, settings | goals | degrees, median | below 5 | below 10 | was there | lost | mm, median | s of CPU |"
-    )
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    words = "goals", "degrees, median", "below 5", "below 10", "was there", "lost", "mm, median"
+    head("friction, contacts, settings", *words, "s of CPU")
     for name in dict.fromkeys(key.rsplit("|", 1)[0] for key in known):
-        made = [run for key, run in known.items() if key.rsplit("|", 1)[0] == name]
+        made = known.of(name)
         shift = np.array([r["errors"][0] for r in made])
         angle = np.degrees(np.array([r["errors"][1] for r in made]))
         angle[shift > LOST] = 180.0
@@ -106,34 +102,24 @@ def report(known: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--goals", type=int, default=40)
-    parser.add_argument("--cache", type=Path, default=None)
-    parser.add_argument("--cached", action="store_true", help="only what the cache has")
-    arguments = parser.parse_args()
-    known: dict[str, Any] = {}
-    cache: Path | None = arguments.cache
-    if cache is not None and cache.exists():
-        known = {r["key"]: r["run"] for r in map(json.loads, cache.read_text().splitlines())}
+    given = parser.parse_args()
+    known = Runs(given.cache)
     rows = [(f, c, "preset") for f, c in product(FRICTIONS, CONTACTS)]
     rows += [(1.0, "stiff", "soft"), (1.0, "stiff", "going on"), (1.0, "default", "going on")]
     rows += [(1.0, "default", "creeping model")]
-    drawn = {f: tasks_of(f, arguments.goals) for f in FRICTIONS}
+    drawn = {f: tasks_of(f, given.goals) for f in FRICTIONS}
     for goal, (friction, contacts, settings) in product(
-        range(0 if arguments.cached else arguments.goals), rows
+        range(0 if given.cached else given.goals), rows
     ):
         key = f"{friction}|{contacts}|{settings}|{goal}"
-        if key in known:
-            continue
         task = drawn[friction][goal]
         if settings == "creeping model":
             task = task.replace(options=task.options.replace(contacts="mujoco"))
         assert task.impc is not None
         options = soft(task.impc) if settings == "soft" else task.impc
-        known[key] = turn(task, options, contacts, settings != "going on")
-        if cache is not None:
-            with cache.open("a") as file:
-                file.write(json.dumps({"key": key, "run": known[key]}) + "\n")
+        known.make(key, turn, task, options, contacts, settings != "going on")
     report(known)
 
 

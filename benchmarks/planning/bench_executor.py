@@ -22,20 +22,17 @@ in all four ways in turn. ``--only SYSTEM CONTACTS`` runs only the named systems
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import dataclasses
-import json
 import time
 from collections.abc import Iterator
 from itertools import islice, product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from bench_rrt_goals import random_goals
 from bench_soft_transfer import share
-from bench_transfer import TooLong, limited
+from runs import Runs, TooLong, arguments, counts, head, limited, report_of, vary
 
 from qdsim import planning, systems
 from qdsim.planning import ExecutorOptions, GoalRegion, Plan, RRTOptions, Task, TransferOptions
@@ -110,12 +107,7 @@ def plant_of(task: Task, world: TransferOptions, off: float, seed: int) -> Any:
     if off == 0.0:
         return "mujoco"
     mj = planning.second_order(task.model, task.object, world)
-    rub, heavy = (1.0 + off * (1 - 2 * ((seed >> bit) & 1)) for bit in (0, 1))
-    mj.geom_friction[:, 0] *= rub
-    mj.pair_friction[:, :2] *= rub
-    body = mj.body(task.object).id
-    mj.body_mass[body] *= heavy
-    mj.body_inertia[body] *= heavy
+    vary(mj, task.object, *(1.0 + off * (1 - 2 * ((seed >> bit) & 1)) for bit in (0, 1)))
     return mj
 
 
@@ -124,17 +116,9 @@ def executed(made: Made, world: TransferOptions, seed: int, off: float = 0.0) ->
     task, planner, plan = made
     world = dataclasses.replace(world, seed=seed)
     plant = plant_of(task, world, off, seed)
-    begin = time.process_time()
-    told: dict[str, Any] = {"reached": False, "outcome": "late"}
-    with contextlib.suppress(TooLong), limited(CPU):
-        options = ExecutorOptions(seed=seed, seconds=SECONDS)
-        loop = planning.Executor(task, plan, plant, world=world, options=options, planner=planner)
-        report = loop.run()
-        told["seconds"], told["text"] = report.seconds, str(report)
-        told["reached"], told["outcome"] = report.reached, report.outcome
-        told["error"] = [report.position_error, report.rotation_error]
-    told["cpu"] = time.process_time() - begin
-    return told
+    options = ExecutorOptions(seed=seed, seconds=SECONDS)
+    given: dict[str, Any] = {"world": world, "options": options, "planner": planner}
+    return report_of(lambda: planning.Executor(task, plan, plant, **given), CPU)
 
 
 def compared(name: str, task: Task, contacts: str, seed: int) -> dict[str, Any]:
@@ -170,17 +154,14 @@ def compared(name: str, task: Task, contacts: str, seed: int) -> dict[str, Any]:
     return told
 
 
-def plans_table(known: dict[str, Any]) -> None:
+def plans_table(known: Runs) -> None:
     print("# Plans made with contacts that creep\n")
-    print(
-        "| system | plan | goals | plans that end at their goal | s of CPU | segments arrived | auto: reached "
-        "| mm, deg | misses of auto |"
-    )
-    print("|" + " --- |" * 9)
+    words = "plan", "goals", "plans that end at their goal", "s of CPU", "segments arrived"
+    head("system", *words, "auto: reached", "mm, deg", "misses of auto")
     for name, contacts in product(COMPARED, PLANS):
         task = systems.load(SYSTEMS[name][0]).tasks[SYSTEMS[name][1]]
         tolerances = np.array([task.position_tolerance, task.rotation_tolerance])
-        runs = [r for k, r in known.items() if k.rsplit("|", 1)[0] == f"{name}|{contacts} plan"]
+        runs = known.of(f"{name}|{contacts} plan")
         made = [r for r in runs if r["planned"]]
         if not made:
             continue
@@ -194,8 +175,7 @@ def plans_table(known: dict[str, Any]) -> None:
         ended = [r["auto"]["error"] for r in made if "error" in r["auto"]]
         shift, turn = np.median(ended, axis=0) if ended else (np.nan, np.nan)
         cells += [share(len(reached), len(runs)), f"{1e3 * shift:.1f}, {np.degrees(turn):.1f}"]
-        missed = [r["auto"]["outcome"] for r in made if not r["auto"].get("reached")]
-        cells.append(", ".join(f"{missed.count(w)} {w}" for w in dict.fromkeys(missed)))
+        cells.append(counts(r["auto"]["outcome"] for r in made if not r["auto"].get("reached")))
         print("| " + " | ".join(cells) + " |")
 
 
@@ -206,43 +186,36 @@ def drawn(name: str, goals: int) -> Iterator[Task]:
     return islice(turned(task) if name in ("ball", "cube") else random_goals(task), goals)
 
 
-def compare(goals: int, only: list[str], known: dict[str, Any], cache: Path | None) -> None:
+def compare(goals: int, only: list[str], known: Runs) -> None:
     """Compare plans; goals are the outer loop, so that an unfinished run has all systems and both kinds of plans."""
     names = [s for s in COMPARED if _among(s, COMPARED, only)]
     for goal, tasks in enumerate(zip(*(drawn(name, goals) for name in names))):
         for (name, task), contacts in product(zip(names, tasks), PLANS):
             key = f"{name}|{contacts} plan|{goal}"
-            if key not in known:
-                known[key] = compared(name, task, contacts, goal)
-                if cache is not None:
-                    with cache.open("a") as file:
-                        file.write(json.dumps({"key": key, "run": known[key]}) + "\n")
+            known.make(key, compared, name, task, contacts, goal)
 
 
-def table(known: dict[str, Any]) -> None:
+def table(known: Runs) -> None:
     print("# The executor\n")
-    print(
-        "| system | contacts | reached and held | mm, median | deg, median | s | s of CPU | misses |"
-    )
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    words = "contacts", "reached and held", "mm, median", "deg, median", "s", "s of CPU", "misses"
+    head("system", *words)
     kinds = dict.fromkeys(k.split("|")[1] for k in known)
     for name, contacts in product(SYSTEMS, kinds):
-        runs = [r for k, r in known.items() if k.rsplit("|", 1)[0] == f"{name}|{contacts}"]
+        runs = known.of(f"{name}|{contacts}")
         if not runs:
             continue
         ended = [r for r in runs if "error" in r]
         missed = [r["outcome"] for r in runs if not r["reached"]]
-        words = ", ".join(f"{missed.count(w)} {w}" for w in dict.fromkeys(missed))
         shift, turn = np.median([r["error"] for r in ended] or [[np.nan] * 2], axis=0)
         seconds, cpu = (np.median([r[k] for r in ended] or [np.nan]) for k in ("seconds", "cpu"))
         print(
             f"| {name} | {contacts} | {len(runs) - len(missed)} of {len(runs)} | {1e3 * shift:.1f} "
-            f"| {np.degrees(turn):.1f} | {seconds:.0f} | {cpu:.0f} | {words} |"
+            f"| {np.degrees(turn):.1f} | {seconds:.0f} | {cpu:.0f} | {counts(missed)} |"
         )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--goals", type=int, default=4)
     parser.add_argument("--first", type=int, default=0, help="number of the first goal")
     parser.add_argument(
@@ -251,36 +224,28 @@ def main() -> None:
         default=0.0,
         help="share by which friction and mass of the plant are off",
     )
-    parser.add_argument("--cache", type=Path, default=None)
-    parser.add_argument("--cached", action="store_true", help="only what the cache has")
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument(
         "--plans", action="store_true", help="compare rigid plans with creeping ones"
     )
-    arguments = parser.parse_args()
-    known: dict[str, Any] = {}
-    cache: Path | None = arguments.cache
-    if cache is not None and cache.exists():
-        known = {r["key"]: r["run"] for r in map(json.loads, cache.read_text().splitlines())}
-    if arguments.plans:
-        if not arguments.cached:
-            compare(arguments.goals, arguments.only, known, cache)
+    given = parser.parse_args()
+    known = Runs(given.cache)
+    if given.plans:
+        if not given.cached:
+            compare(given.goals, given.only, known)
         plans_table(known)
         return
-    wanted = [] if arguments.cached else [s for s in SYSTEMS if _among(s, SYSTEMS, arguments.only)]
+    wanted = [] if given.cached else [s for s in SYSTEMS if _among(s, SYSTEMS, given.only)]
     for name in wanted:
-        for goal, task in enumerate(drawn(name, arguments.first + arguments.goals)):
+        for goal, task in enumerate(drawn(name, given.first + given.goals)):
             made: Made | None = None
             for contacts in CONTACTS:
-                key = f"{name}|{contacts}{arguments.off or ''}|{goal}"
-                chosen = _among(contacts, CONTACTS, arguments.only) and goal >= arguments.first
+                key = f"{name}|{contacts}{given.off or ''}|{goal}"
+                chosen = _among(contacts, CONTACTS, given.only) and goal >= given.first
                 if not chosen or key in known:
                     continue
                 made = made or made_of(name, task, goal)
-                known[key] = executed(made, world_of(name, contacts), goal, arguments.off)
-                if cache is not None:
-                    with cache.open("a") as file:
-                        file.write(json.dumps({"key": key, "run": known[key]}) + "\n")
+                known.make(key, executed, made, world_of(name, contacts), goal, given.off)
     table(known)
 
 

@@ -16,20 +16,15 @@ end*: within them at the end, however the run ended. *Off*: friction and mass of
 
 from __future__ import annotations
 
-import argparse
-import contextlib
 import dataclasses
-import json
 import math
-import time
 from collections.abc import Iterator
 from itertools import islice, product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from bench_executor import turned
-from bench_transfer import TooLong, limited
+from runs import Runs, arguments, head, report_of, vary
 
 from qdsim import planning, systems
 from qdsim.planning import ExecutorOptions, Task, TransferOptions
@@ -58,21 +53,10 @@ def executed(name: str, task: Task, contacts: str, off: bool, seed: int) -> dict
         world = dataclasses.replace(world, force=CUBE_FORCE)
     mj = planning.second_order(task.model, task.object, world)
     friction, mass = np.random.default_rng(seed).choice(OFF, 2) if off else (1.0, 1.0)
-    mj.geom_friction[:, 0] *= friction
-    mj.pair_friction[:, :2] *= friction
-    own = mj.body(task.object).id
-    mj.body_mass[own] *= mass
-    mj.body_inertia[own] *= mass
-    begin = time.process_time()
-    told: dict[str, Any] = {"reached": False, "outcome": "late", "off": [friction, mass]}
-    options = ExecutorOptions(seed=seed, seconds=SECONDS)
-    with contextlib.suppress(TooLong), limited(CPU):
-        report = planning.Executor(task, plant=mj, world=world, options=options).run()
-        told |= {"reached": report.reached, "outcome": report.outcome, "text": str(report)}
-        told |= {"seconds": report.seconds, "plans": report.plans, "entries": report.entries}
-        told["error"] = [report.position_error, report.rotation_error]
-    told["cpu"] = time.process_time() - begin
-    return told
+    vary(mj, task.object, friction, mass)
+    given = {"world": world, "options": ExecutorOptions(seed=seed, seconds=SECONDS)}
+    told = report_of(lambda: planning.Executor(task, plant=mj, **given), CPU)
+    return told | {"off": [friction, mass]}
 
 
 def rows(only: list[str]) -> Iterator[tuple[str, str, str]]:
@@ -82,11 +66,9 @@ def rows(only: list[str]) -> Iterator[tuple[str, str, str]]:
             yield row
 
 
-def table(known: dict[str, Any]) -> None:
-    print(
-        "| system, contacts, plant | goals | held | at the end | was there | mm, median | deg, median, 90 % | s | s of CPU | misses |"
-    )
-    print("|" + " --- |" * 10)
+def table(known: Runs) -> None:
+    words = "goals", "held", "at the end", "was there", "mm, median", "deg, median, 90 %"
+    head("system, contacts, plant", *words, "s", "s of CPU", "misses")
     for row in product(NAMES, CONTACTS, WORLDS):
         runs = {
             k.rsplit("|", 1)[1]: r for k, r in known.items() if k.startswith("|".join(row) + "|")
@@ -112,28 +94,18 @@ def table(known: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--goals", type=int, default=20)
     parser.add_argument("--first", type=int, default=0, help="number of the first goal")
     parser.add_argument("--draw", type=int, default=0, help="seed of the goals")
-    parser.add_argument("--cache", type=Path, default=None)
-    parser.add_argument("--cached", action="store_true", help="only what the cache has")
     parser.add_argument("--only", nargs="*", default=[])
     given = parser.parse_args()
-    known: dict[str, Any] = {}
-    cache: Path | None = given.cache
-    if cache is not None and cache.exists():
-        known = {r["key"]: r["run"] for r in map(json.loads, cache.read_text().splitlines())}
+    known = Runs(given.cache)
     tasks = {name: goals(name, given.first + given.goals, given.draw) for name in NAMES}
     numbers = () if given.cached else range(given.first, given.first + given.goals)
     for goal, (name, contacts, world) in product(numbers, list(rows(given.only))):
         key = f"{name}|{contacts}|{world}|{goal}"
-        if key in known:
-            continue
-        known[key] = executed(name, tasks[name][goal], contacts, world == "off", goal)
-        if cache is not None:
-            with cache.open("a") as file:
-                file.write(json.dumps({"key": key, "run": known[key]}) + "\n")
+        known.make(key, executed, name, tasks[name][goal], contacts, world == "off", goal)
     table(known)
 
 

@@ -22,12 +22,11 @@ import numpy as np
 from bench_transfer import (
     PLAN_LIMIT,
     RUN_LIMIT,
-    TooLong,
     TransferOptions,
-    limited,
     plan_of,
     world_of,
 )
+from runs import TooLong, head, limited
 
 import qdsim
 from qdsim import planning, systems
@@ -123,11 +122,10 @@ def main() -> None:
     parser.add_argument("names", nargs="*")
     parser.add_argument("--seeds", type=int, default=3)
     args = parser.parse_args()
-    print(
-        "| system | world | segments (runs that failed or took too long) | arrived: MuJoCo stiff | default | qdsim convex | Coulomb "
-        "| apart: MuJoCo stiff, Coulomb | MuJoCo stiff, default | convex, Coulomb | CPU s per s |"
-    )
-    print("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |")
+    arrived = "arrived: MuJoCo stiff", "default", "qdsim convex", "Coulomb"
+    apart = "apart: MuJoCo stiff, Coulomb", "MuJoCo stiff, default", "convex, Coulomb"
+    runs = "segments (runs that failed or took too long)"
+    head("system", "world", runs, *arrived, *apart, "CPU s per s")
     for name, world, kind in PLANS:
         if not args.names or name in args.names:
             compare(name, world, kind, args.seeds)

@@ -21,8 +21,9 @@ import warnings
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from bench_transfer import TooLong, limited, world_of
+from bench_transfer import world_of
 from numpy.typing import NDArray
+from runs import TooLong, limited
 
 from qdsim import planning, systems
 from qdsim.planning import (

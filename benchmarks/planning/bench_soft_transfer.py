@@ -21,12 +21,10 @@ file.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import dataclasses
 import importlib.util
 import itertools
-import json
 import sys
 import time
 from collections.abc import Iterator
@@ -34,7 +32,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bench_transfer import TooLong, limited, quartiles
+from bench_transfer import quartiles
+from runs import Runs, TooLong, arguments, head, limited
 
 import qdsim
 from qdsim import planning, systems
@@ -147,28 +146,17 @@ def _in_drake(plan: Plan, task: Task, options: TransferOptions) -> planning.Tran
 # ------------------------------------------------------------------------------------------------ campaign
 
 
-def entries(cache: Path | None) -> dict[str, Any]:
-    if cache is None or not cache.exists():
-        return {}
-    return {e["key"]: e["run"] for e in map(json.loads, cache.read_text().splitlines())}
-
-
 def campaign(
-    names: list[str], worlds: list[str], parts: list[str], seeds: int, cache: Path | None
-) -> dict[str, Any]:
-    """Return all runs; missing ones are made and added to the file. Seeds are the outer loop."""
-    known = entries(cache)
+    names: list[str], worlds: list[str], parts: list[str], seeds: int, known: Runs
+) -> None:
+    """Make the runs that are missing. Seeds are the outer loop."""
     for seed, name, tips in itertools.product(range(seeds), names, TIPS):
         if tips == "bounded" and name != "allegro_sphere":
             continue
         labels = {(w, p): f"{name} {tips} {w} {p} {seed}" for p in parts for w in worlds}
         missing = [key for key, label in labels.items() if label not in known]
         for key, run in _runs(name, tips, seed, missing) if missing else ():
-            known[labels[key]] = run
-            if cache is not None:
-                with cache.open("a") as file:
-                    file.write(json.dumps({"key": labels[key], "run": run}) + "\n")
-    return known
+            known.keep(labels[key], run)
 
 
 def _runs(
@@ -240,32 +228,26 @@ def row(name: str, world: str, tips: str, known: dict[str, Any], seeds: int) -> 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--systems", nargs="*", default=list(TASKS))
     parser.add_argument("--worlds", nargs="*", default=list(WORLDS))
     parser.add_argument("--parts", nargs="*", default=["each", "whole"])
     parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--cache", type=Path, default=None)
-    parser.add_argument("--cached", action="store_true", help="only what the file has")
-    arguments = parser.parse_args()
-    worlds = list(arguments.worlds)
-    if importlib.util.find_spec("pydrake") is None and not arguments.cached:
+    given = parser.parse_args()
+    worlds = list(given.worlds)
+    if importlib.util.find_spec("pydrake") is None and not given.cached:
         worlds.remove("Drake")
-    if arguments.cached:
-        known = entries(arguments.cache)
-    else:
-        known = campaign(
-            arguments.systems, worlds, arguments.parts, arguments.seeds, arguments.cache
-        )
-    print(
-        "| system | world | planned with tips that are | plans found | s of CPU, median | segments arrived | errors at their ends, median "
-        "(degrees) | Delta over L, position | rotation | whole plans reached | error, median (degrees) | failed or too long |"
-    )
-    print("|" + " --- |" * 12)
-    for name in arguments.systems:
-        for world in arguments.worlds:
+    known = Runs(given.cache)
+    if not given.cached:
+        campaign(given.systems, worlds, given.parts, given.seeds, known)
+    plans = "planned with tips that are", "plans found", "s of CPU, median", "segments arrived"
+    errors = "errors at their ends, median (degrees)", "Delta over L, position", "rotation"
+    ends = "whole plans reached", "error, median (degrees)", "failed or too long"
+    head("system", "world", *plans, *errors, *ends)
+    for name in given.systems:
+        for world in given.worlds:
             for tips in TIPS[: 3 if name == "allegro_sphere" else 2]:
-                print(row(name, world, tips, known, arguments.seeds), flush=True)
+                print(row(name, world, tips, known, given.seeds), flush=True)
 
 
 if __name__ == "__main__":

@@ -28,14 +28,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
-import json
-import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from runs import Runs, TooLong, head, limited
 
 from qdsim import planning, systems
 from qdsim.array_type import Array
@@ -141,26 +140,6 @@ LOST = 10.0
 FRAMES = 6
 
 
-class TooLong(Exception):
-    pass
-
-
-@contextlib.contextmanager
-def limited(seconds: int) -> Iterator[None]:
-    """Raise TooLong in the block after this many seconds of CPU time."""
-
-    def stop(*_: object) -> None:
-        raise TooLong
-
-    before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0.0)
-        signal.signal(signal.SIGPROF, before)
-
-
 def world_of(name: str, world: str) -> TransferOptions:
     options = dataclasses.replace(OPTIONS, **WORLDS.get(name, {}))
     if world == "published":
@@ -239,28 +218,18 @@ def run_of(task: Task, name: str, key: Key, seed: int, plans: dict[Any, Any]) ->
     return run
 
 
-def entries(caches: list[Path]) -> dict[str, Any]:
-    """Return the runs in files, by system, world, plans, loop and seed."""
-    files = [cache.read_text().splitlines() for cache in caches if cache.exists()]
-    return {e["key"]: e["run"] for lines in files for e in map(json.loads, lines)}
-
-
 def runs(
     names: list[str], wanted: Callable[[Key], bool], seeds: int, caches: list[Path]
 ) -> Iterator[tuple[str, Key, dict[str, Any]]]:
     """Return all runs; those in the files are taken from there, new ones are added to the first file."""
-    known = entries(caches)
+    known = Runs(*caches)
     for seed in range(seeds):
         for name in names:
             task = next(iter(systems.load(name).tasks.values()))
             plans: dict[Any, Any] = {}
             for key in filter(wanted, runs_of(name)):
                 label = " ".join((name, *key, str(seed)))
-                if label not in known:
-                    known[label] = run_of(task, name, key, seed, plans)
-                    if caches:
-                        with caches[0].open("a") as file:
-                            file.write(json.dumps({"key": label, "run": known[label]}) + "\n")
+                known.make(label, run_of, task, name, key, seed, plans)
                 yield name, key, known[label]
 
 
@@ -407,7 +376,7 @@ def main() -> None:
 
     found: dict[tuple[str, Key], list[dict[str, Any]]] = {}
     if arguments.cached:
-        for label, run in entries(arguments.cache).items():
+        for label, run in Runs(*arguments.cache).items():
             name, world, kind, loop, seed = label.split()
             if int(seed) < arguments.seeds:
                 found.setdefault((name, (world, kind, loop)), []).append(run)
@@ -417,11 +386,9 @@ def main() -> None:
     if arguments.figure is not None:
         draw(found, arguments.figure)
     print("# Transfer to MuJoCo\n")
-    print(
-        "| system | world | plans, loop | plans found | Delta-bar, position: median (quartiles) | rotation "
-        "| segments arrived | reached (lost, too long) | final error, median (degrees) | plans |"
-    )
-    print("|" + " --- |" * 10)
+    plans = "plans, loop", "plans found", "Delta-bar, position: median (quartiles)", "rotation"
+    ends = "reached (lost, too long)", "final error, median (degrees)", "plans"
+    head("system", "world", *plans, "segments arrived", *ends)
     for name in arguments.systems:
         task = None
         for key in filter(wanted, runs_of(name)):

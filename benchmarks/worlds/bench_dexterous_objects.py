@@ -21,19 +21,19 @@ steps of 10 and 5 ms with MuJoCo's law of contact, from the measured velocity.
 
 from __future__ import annotations
 
-import argparse
+import functools
 import importlib
-import json
 import re
 import sys
 import time
-import warnings
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import mujoco
 import numpy as np
+from episodes import arguments, episodes
 
 import qdsim
 from qdsim import planning
@@ -282,39 +282,28 @@ def film(folder: Path, kind: str, name: str, number: int, controller: str, path:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments(__doc__, CONTROLLERS)
+    parser.set_defaults(controllers=["Mpc"])
     parser.add_argument("--folder", type=Path, required=True)
-    parser.add_argument("--cache", type=Path)
     parser.add_argument("--sets", nargs="*", default=["allegro", "trifinger"])
     parser.add_argument("--objects", nargs="*")
     parser.add_argument("--trials", type=int, default=5)
     parser.add_argument("--first", type=int, default=0, help="the first trial")
-    parser.add_argument("--controllers", nargs="*", default=["Mpc"], choices=list(CONTROLLERS))
     parser.add_argument("--steps", type=int, default=STEPS)
-    parser.add_argument("--cached", action="store_true", help="print the table without runs")
     parser.add_argument("--film", type=Path, help="draw the first of the trials")
     given = parser.parse_args()
-    warnings.filterwarnings("ignore")
     sys.path.insert(0, str(given.folder))
     if given.film:
         name = given.objects[0]
         film(given.folder, given.sets[0], name, given.first, given.controllers[0], given.film)
         return
-    lines = given.cache.read_text().splitlines() if given.cache and given.cache.exists() else []
-    known = {tuple(key): run for key, run in map(json.loads, lines)}
-    for number in () if given.cached else range(given.first, given.first + given.trials):
-        for kind in given.sets:
-            for name in given.objects or objects(given.folder, kind):
-                for controller in given.controllers:
-                    key = (kind, name, number, controller)
-                    if key in known:
-                        continue
-                    known[key] = trial(given.folder, *key, steps=given.steps)
-                    if given.cache:
-                        with given.cache.open("a") as file:
-                            file.write(json.dumps([key, known[key]]) + "\n")
+    asked = (
+        (kind, name, number, controller)
+        for number, kind in product(range(given.first, given.first + given.trials), given.sets)
+        for name in given.objects or objects(given.folder, kind)
+        for controller in given.controllers
+    )
+    known = episodes(given, asked, functools.partial(trial, given.folder, steps=given.steps))
     report(known, given.sets, given.controllers)
 
 

@@ -15,9 +15,11 @@ Key = tuple[Any, ...]
 
 
 def arguments(description: str | None, controllers: Iterable[str]) -> argparse.ArgumentParser:
-    """Return a parser with ``--cache``, ``--cached`` and ``--controllers``."""
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--cache", type=Path, required=True)
+    """Return a parser, which shows the description as it is, with ``--cache``, ``--cached`` and ``--controllers``."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--cache", type=Path)
     parser.add_argument("--controllers", nargs="*", default=list(controllers))
     parser.add_argument("--cached", action="store_true", help="print the table without runs")
     return parser
@@ -34,11 +36,12 @@ def episodes(
         run: ``run(*key)`` makes one.
     """
     warnings.filterwarnings("ignore")
-    lines = given.cache.read_text().splitlines() if given.cache.exists() else []
+    lines = given.cache.read_text().splitlines() if given.cache and given.cache.exists() else []
     known = {tuple(key): made for key, made in map(json.loads, lines)}
     for key in () if given.cached else keys:
         if key not in known:
             known[key] = run(*key)
-            with given.cache.open("a") as file:
-                file.write(json.dumps([key, known[key]]) + "\n")
+            if given.cache:
+                with given.cache.open("a") as file:
+                    file.write(json.dumps([key, known[key]]) + "\n")
     return known
