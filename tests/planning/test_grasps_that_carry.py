@@ -9,7 +9,7 @@ import pytest
 import qdsim
 from qdsim import planning
 from qdsim.planning.grasps.samplers.carrying import TILT, carrying_effort, hangs
-from qdsim.planning.search.drawn import grasping_tasks
+from qdsim.planning.search.grasp_samplers import grasping_tasks
 
 # Two balls on slides at the sides of a box that floats over a table; friction 0.5.
 PINCH = """

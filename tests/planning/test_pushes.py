@@ -7,8 +7,8 @@ import qdsim
 from qdsim import planning
 from qdsim.planning.execution.routes import Edge
 from qdsim.planning.grasps.resting import STILL_ROTATION
-from qdsim.planning.search.bearable import Bearable
-from qdsim.planning.search.ways import around, following
+from qdsim.planning.search.command_changes import around, following
+from qdsim.planning.search.push_limits import PushLimits
 from qdsim.planning.task.space import ObjectSpace
 
 # A column of 4 by 4 by 12 cm with friction 1, and a ball of 1 cm that moves in space.
@@ -94,7 +94,7 @@ def test_low_pushes_slide_and_high_ones_tip() -> None:
         task = task_of(height)
         u, path = pushed(task, 0.03)
         assert (max(leans(task.model, q) for q in path) > 0.1) == tips
-        kept = Bearable(task, planning.RRTOptions())(u, path)
+        kept = PushLimits(task, planning.RRTOptions())(u, path)
         assert kept is not None
         count = len(kept[0])
         assert (count < 10) == tips and len(kept[1]) == count
@@ -137,9 +137,9 @@ def test_an_object_that_is_to_lie_down_may_tip() -> None:
         upper=np.array([0.1, 0.01, 0.0, 0.0, 1.6, 0.1]),
     )
     u, path = pushed(down, 0.03)
-    kept = Bearable(down, planning.RRTOptions())(u, path)
+    kept = PushLimits(down, planning.RRTOptions())(u, path)
     assert kept is not None and len(kept[0]) == 10
-    published = Bearable(task, planning.RRTOptions.published())(u, path)
+    published = PushLimits(task, planning.RRTOptions.published())(u, path)
     assert published is not None and len(published[0]) == 10
 
 

@@ -25,8 +25,8 @@ from qdsim.planning.roadmap import roadmap as module
 from qdsim.planning.roadmap.coverage import Coverage, wilson
 from qdsim.planning.roadmap.legs import Leg, Legs
 from qdsim.planning.roadmap.poses import away, draw_poses
-from qdsim.planning.roadmap.routes import cheapest
-from qdsim.planning.roadmap.walk import Walk
+from qdsim.planning.roadmap.query import Query
+from qdsim.planning.roadmap.shortest_path import shortest_path
 
 SMALL = RoadmapOptions(nodes=3, neighbours=1, trials=1)
 
@@ -227,9 +227,9 @@ def test_what_failed_in_a_plant_is_tried_again_from_where_the_object_is(
     start = built.nodes[0]
     goal = disc.with_object(start, [0.9 * built.reach, 0.0, 0.0])
     maker = Straying(disc, built.options, 0.8)
-    walk = Walk(built, maker, start, goal, 0)
-    walk.go()
-    assert away(disc, walk.q, goal) <= 1.0
+    query = Query(built, maker, start, goal, 0)
+    query.go()
+    assert away(disc, query.q, goal) <= 1.0
     expected = math.ceil(math.log(away(disc, start, goal)) / math.log(5.0))
     assert len(maker.asked) == expected > 1
 
@@ -244,7 +244,7 @@ def test_a_drive_ends_where_no_leg_arrives(
     start = disc.with_object(built.nodes[0], [3.0 * gap, 0.0, 0.0])
     maker = Straying(disc, few.options, share)
     with pytest.raises(NotCoveredError, match=why):
-        Walk(few, maker, start, disc.with_object(start, [0.0, gap, 0.0]), 0).go()
+        Query(few, maker, start, disc.with_object(start, [0.0, gap, 0.0]), 0).go()
     assert len(maker.asked) == (5 if share else len(set(maker.asked)))
     assert len(maker.asked) > 1
 
@@ -305,7 +305,7 @@ def test_ways_are_the_cheapest(seed: int) -> None:
             if nodes[0] in entries and nodes[-1] in exits:
                 legs = sum(cost[a, b] for a, b in itertools.pairwise(nodes))
                 best = min(best, entries[nodes[0]] + legs + exits[nodes[-1]])
-    way = cheapest(entries, ways, exits)
+    way = shortest_path(entries, ways, exits)
     if way is None:
         assert best == math.inf
         return

@@ -11,7 +11,7 @@ from qdsim import systems
 from qdsim.array_type import Array
 from qdsim.planning import Roadmap, RoadmapOptions, Task, pictures
 from qdsim.planning.roadmap.edges import Edges
-from qdsim.planning.roadmap.orbits import orbits
+from qdsim.planning.roadmap.symmetric_copies import orbits
 from qdsim.planning.task.symmetry import symmetries
 
 pytest.importorskip("matplotlib")

@@ -15,8 +15,8 @@ from qdsim.planning.roadmap import edges as module
 from qdsim.planning.roadmap.driving import Driven
 from qdsim.planning.roadmap.edges import Edges, tried_again
 from qdsim.planning.roadmap.legs import Leg, Legs, Recorded
-from qdsim.planning.roadmap.orbits import copied, orbits
 from qdsim.planning.roadmap.poses import away
+from qdsim.planning.roadmap.symmetric_copies import copied, orbits
 from qdsim.planning.roadmap.turns import by_turns, let_go
 from qdsim.planning.task.space import ObjectSpace
 from qdsim.planning.task.symmetry import symmetries, turned_object

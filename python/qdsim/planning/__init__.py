@@ -55,9 +55,9 @@ from qdsim.planning.plans.joint_trajectory import JointTrajectory
 from qdsim.planning.plans.plan import Plan, ReplayResult, Verdict
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.roadmap.coverage import Coverage
+from qdsim.planning.roadmap.query import NotCoveredError
 from qdsim.planning.roadmap.roadmap import Roadmap, RoadmapPlan, roadmap
 from qdsim.planning.roadmap.roadmap_options import RoadmapOptions
-from qdsim.planning.roadmap.walk import NotCoveredError
 from qdsim.planning.search.many import Planned, plan_many
 from qdsim.planning.search.measures import distance_to_goal, packing_ratio
 from qdsim.planning.search.path import EdgeKind

@@ -42,41 +42,6 @@ class Scheme(Protocol):
         """Compute the local model at every (q, u).
 
         Args:
-            model: the model.
-            q: ``(..., nq)``.
-            u: ``(..., nu)``.
-            options: of the step; None: the defaults.
-            tau: ``(..., nv)`` generalised forces, N or Nm.
-            wrench: forces on bodies, N and Nm.
-            parameters: by name, for every sample.
-            wrt: which of "q" (A) and "u" (B).
-            rng: seed of random samples, for schemes that sample.
-            threads: None: as many as there are cores.
-        """
-        ...
-
-
-@dataclass(frozen=True)
-class Exact:
-    """No smoothing: derivatives of the exact step (CQDC, section III-C)."""
-
-    def linearize(
-        self,
-        model: Model,
-        q: npt.ArrayLike,
-        u: npt.ArrayLike,
-        options: Options | None = None,
-        *,
-        tau: npt.ArrayLike | None = None,
-        wrench: Wrench | None = None,
-        parameters: Mapping[str, npt.ArrayLike] | None = None,
-        wrt: Iterable[str] | None = None,
-        rng: Seed = 0,
-        threads: int | None = None,
-    ) -> LocalModel:
-        """Compute the local model at every (q, u).
-
-        Args:
             model: The model.
             q: Configurations (..., nq).
             u: Commands (..., nu). Leading dimensions broadcast.
@@ -93,6 +58,27 @@ class Exact:
             TypeError, ValueError: if an argument is invalid; the message names it.
             SolverError: if a step fails; for schemes that sample, see there.
         """
+        ...
+
+
+@dataclass(frozen=True)
+class Exact(Scheme):
+    """No smoothing: derivatives of the exact step (CQDC, section III-C)."""
+
+    def linearize(
+        self,
+        model: Model,
+        q: npt.ArrayLike,
+        u: npt.ArrayLike,
+        options: Options | None = None,
+        *,
+        tau: npt.ArrayLike | None = None,
+        wrench: Wrench | None = None,
+        parameters: Mapping[str, npt.ArrayLike] | None = None,
+        wrt: Iterable[str] | None = None,
+        rng: Seed = 0,
+        threads: int | None = None,
+    ) -> LocalModel:
         key_of(rng)
         return _at_points(
             model, q, u, _with_kappa(options, None), tau, wrench, parameters, wrt, threads

@@ -356,64 +356,23 @@ class PlanarScene:
         patches = need("matplotlib.patches")
         b = self.object
         angle = float(np.degrees(np.arctan2(*rot[b][self.axes[::-1], self.axes[0]])))
+        look: dict[str, Any] = {"facecolor": OBJECT, "edgecolor": OBJECT_DARK, "zorder": 2}
+        look["linewidth"] = 2.0 * STYLE.line
         for body, centre, radius in self.circles:
             if body != b:
                 continue
             p = (pos[b] + rot[b] @ centre)[self.axes]
-            ax.add_patch(
-                patches.Circle(
-                    p,
-                    radius,
-                    facecolor=OBJECT,
-                    edgecolor=OBJECT_DARK,
-                    linewidth=2.0 * STYLE.line,
-                    zorder=2,
-                )
-            )
+            ax.add_patch(patches.Circle(p, radius, **look))
             # A darker half and a spoke show the angle.
-            ax.add_patch(
-                patches.Wedge(
-                    p,
-                    0.97 * radius,
-                    angle,
-                    angle + 180.0,
-                    facecolor=OBJECT_HALF,
-                    edgecolor="none",
-                    zorder=2.1,
-                )
-            )
-            tip = p + radius * rot[b][self.axes, self.axes[0]]
-            ax.plot(
-                *zip(p, tip),
-                color=INK,
-                linewidth=2.0 * STYLE.line,
-                solid_capstyle="round",
-                zorder=2.5,
-            )
-            ax.plot(*p, "o", color=INK, markersize=4.5, zorder=2.6)
+            half = {"facecolor": OBJECT_HALF, "edgecolor": "none", "zorder": 2.1}
+            ax.add_patch(patches.Wedge(p, 0.97 * radius, angle, angle + 180.0, **half))
+            _draw_spoke(ax, p, p + radius * rot[b][self.axes, self.axes[0]])
         for body, corners in self.boxes:
             if body != b:
                 continue
             p = (pos[b] + corners @ rot[b].T)[:, self.axes]
-            ax.add_patch(
-                patches.Polygon(
-                    p,
-                    closed=True,
-                    facecolor=OBJECT,
-                    edgecolor=OBJECT_DARK,
-                    linewidth=2.0 * STYLE.line,
-                    zorder=2,
-                )
-            )
-            centre, right = p.mean(axis=0), 0.5 * (p[0] + p[3])
-            ax.plot(
-                *zip(centre, right),
-                color=INK,
-                linewidth=2.0 * STYLE.line,
-                solid_capstyle="round",
-                zorder=2.5,
-            )
-            ax.plot(*centre, "o", color=INK, markersize=4.5, zorder=2.6)
+            ax.add_patch(patches.Polygon(p, closed=True, **look))
+            _draw_spoke(ax, p.mean(axis=0), 0.5 * (p[0] + p[3]))
 
     def draw_robot(self, ax: Axes, pos: Array, rot: Array, *, ghost: bool, alpha: float) -> None:
         """Draw the robot alone, at poses of its bodies."""
@@ -459,3 +418,10 @@ class PlanarScene:
                         zorder=5,
                     )
                 )
+
+
+def _draw_spoke(ax: Axes, centre: Array, tip: Array) -> None:
+    """Draw a line from the centre of an object, which shows its rotation."""
+    line: dict[str, Any] = {"linewidth": 2.0 * STYLE.line, "solid_capstyle": "round", "zorder": 2.5}
+    ax.plot(*zip(centre, tip), color=INK, **line)
+    ax.plot(*centre, "o", color=INK, markersize=4.5, zorder=2.6)

@@ -29,7 +29,6 @@ from qdsim.planning.roadmap.coverage import Coverage
 from qdsim.planning.roadmap.driving import Driven
 from qdsim.planning.roadmap.edges import ROWS, Edges, connected, find_edges, tried_again
 from qdsim.planning.roadmap.legs import Legs, joined
-from qdsim.planning.roadmap.orbits import copied, orbits
 from qdsim.planning.roadmap.poses import (
     draw_pose,
     nearest,
@@ -37,9 +36,10 @@ from qdsim.planning.roadmap.poses import (
     resting,
     spread_out,
 )
+from qdsim.planning.roadmap.query import NotCoveredError, Query
 from qdsim.planning.roadmap.roadmap_options import RoadmapOptions
+from qdsim.planning.roadmap.symmetric_copies import copied, orbits
 from qdsim.planning.roadmap.turns import by_turns
-from qdsim.planning.roadmap.walk import NotCoveredError, Walk
 from qdsim.planning.task.fingerprint import fingerprint, hash_of
 from qdsim.planning.task.robot import CONTACT_TOLERANCE
 from qdsim.planning.task.rrt_options import RRTOptions
@@ -148,17 +148,17 @@ class Roadmap:
 
     def _asked(self, legs: Legs, start: ArrayLike, goal: Array, seed: int) -> RoadmapPlan:
         begin = np.asarray(self.task.model.normalize(vector("start", start, self.task.model.nq)))
-        walk = Walk(self, legs, begin, goal, integer("seed", seed, least=0))
-        return self._made(walk, goal, forces=True)
+        query = Query(self, legs, begin, goal, integer("seed", seed, least=0))
+        return self._made(query, goal, forces=True)
 
-    def _made(self, walk: Walk, end: Array, forces: bool = False) -> RoadmapPlan:
-        """Walk to the goal of a query, and return its plan."""
-        begin = walk.q
-        walk.go()
+    def _made(self, query: Query, end: Array, forces: bool = False) -> RoadmapPlan:
+        """Go to the goal of a query, and return its plan."""
+        begin = query.q
+        query.go()
         task = self.task.towards(end, start=begin, start_tolerance=np.inf)
-        plan = plan_for(task, joined(walk.legs), task.options, CONTACT_TOLERANCE)
+        plan = plan_for(task, joined(query.legs), task.options, CONTACT_TOLERANCE)
         own = {f.name: getattr(plan, f.name) for f in dataclasses.fields(plan)}
-        made = RoadmapPlan(**own, nodes=tuple(walk.passed), success=walk.success)
+        made = RoadmapPlan(**own, nodes=tuple(query.passed), success=query.success)
         if not forces:
             return made
         return instance("plan", made.with_forces(self.task.model), RoadmapPlan)
@@ -184,7 +184,7 @@ class Roadmap:
         maker, end = self._driven(plant), self._checked_goal(goal)
         begin = np.asarray(self.task.model.normalize(plant.q))
         plant.watch(np.vstack((begin, end, self.nodes)))
-        return self._made(Walk(self, maker, begin, end, integer("seed", seed, least=0)), end)
+        return self._made(Query(self, maker, begin, end, integer("seed", seed, least=0)), end)
 
     def _driven(self, plant: World, trials: int | None = None) -> Driven:
         """Return the maker of legs in a plant."""

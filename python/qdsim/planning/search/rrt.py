@@ -22,15 +22,15 @@ from qdsim.planning.grasps.samplers.carrying import hangs
 from qdsim.planning.grasps.samplers.touching import RARELY, TRIES
 from qdsim.planning.motion.motion import MotionError, connect
 from qdsim.planning.plans.trials import Trials
-from qdsim.planning.search.bearable import Bearable, before
-from qdsim.planning.search.drawn import grasping_tasks
+from qdsim.planning.search.command_changes import around, following
+from qdsim.planning.search.grasp_samplers import grasping_tasks
 from qdsim.planning.search.guide import guide
 from qdsim.planning.search.lifts import Lifts
 from qdsim.planning.search.path import EdgeKind, step_options
+from qdsim.planning.search.push_limits import PushLimits, before
 from qdsim.planning.search.restarts import idle_iterations, is_stale
 from qdsim.planning.search.tree import LocalModel, Tree
 from qdsim.planning.search.tree_file import RECORD
-from qdsim.planning.search.ways import around, following
 from qdsim.planning.task.bounds import beyond_limits
 from qdsim.planning.task.goal_set import Target, way_to
 from qdsim.planning.task.least_squares import least_squares_in_box, room
@@ -122,7 +122,7 @@ class _Search:
         self.exact = options.dynamics == "exact"
         self.step_options = step_options(task, options)
         self.lower, self.upper = task.command_bounds
-        self.bearable = Bearable(task, options)
+        self.limits = PushLimits(task, options)
         self.trials: Trials | None = None
         if options.certify:
             tolerances = task.position_tolerance, task.rotation_tolerance
@@ -253,7 +253,7 @@ class _Search:
         q = tree.q[settled]
         for grasp, motion in self.lifts.motions(self.grasping, q, _DRAWS, self.rng):
             tree.steps += len(motion[0])
-            edge = self.bearable(*motion)
+            edge = self.limits(*motion)
             if edge is None or not self.task.reached(edge[1][-1]):
                 continue
             local = tree.local_model(grasp)
@@ -403,10 +403,10 @@ class _Search:
 
         Returns:
             For each change the commands ``(steps, nu)`` and the configurations after them ``(steps, nq)`` up to the
-            last bearable step; None if the first step is not bearable or the solver failed.
+            last step within the limits; None if there is none or the solver failed.
         """
         inputs = np.clip(command + self.ramp * ways[:, None], self.lower, self.upper)
-        return [None if edge is None else self.bearable(*edge) for edge in self._run(q, inputs)]
+        return [None if edge is None else self.limits(*edge) for edge in self._run(q, inputs)]
 
     def _run(self, q: Array, inputs: Array) -> list[tuple[Array, Array] | None]:
         """Simulate rows of commands ``(n, steps, nu)``, up to the last step within the joint limits of the robot.

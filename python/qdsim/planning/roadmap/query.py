@@ -10,11 +10,11 @@ from qdsim.planning.roadmap.edges import Edges
 from qdsim.planning.roadmap.legs import Legs, still
 from qdsim.planning.roadmap.poses import away, distances, nearest
 from qdsim.planning.roadmap.roadmap_options import RoadmapOptions
-from qdsim.planning.roadmap.routes import cheapest
+from qdsim.planning.roadmap.shortest_path import shortest_path
 from qdsim.planning.task.goal_set import GoalSet, Target
 from qdsim.planning.task.task import Task
 
-__all__ = ["NotCoveredError", "Walk"]
+__all__ = ["NotCoveredError", "Query"]
 
 _NEAREST = 1.1
 """A turn straight to the goal is tried if the object is at most this many times as far from it as the nearest node."""
@@ -47,7 +47,7 @@ class Net(Protocol):
         ...
 
 
-class Walk:
+class Query:
     """One query: legs from the start to the goal.
 
     Args:
@@ -133,7 +133,7 @@ class Walk:
             for node, own in enumerate(self.map.ways)
         ]
         left = {k: cost for k, cost in exits.items() if (k, None) not in self._banned}
-        return cheapest(entries, ways, left)
+        return shortest_path(entries, ways, left)
 
     def _advance(self, node: int | None, edge: int) -> bool:
         """Make one leg, along an edge or by a search; the leg leads to the goal if ``node`` is None."""

@@ -6,10 +6,10 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping, Sequence
 
-__all__ = ["cheapest"]
+__all__ = ["shortest_path"]
 
 
-def cheapest(
+def shortest_path(
     entries: Mapping[int, float],
     ways: Sequence[Sequence[tuple[int, float, int]]],
     exits: Mapping[int, float],

@@ -16,7 +16,7 @@ from qdsim.planning.task.drives import lengths
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
 
-__all__ = ["Bearable", "before"]
+__all__ = ["PushLimits", "before"]
 
 
 def before(out: NDArray[np.bool_], inputs: Array, trajectory: Array) -> tuple[Array, Array] | None:
@@ -30,7 +30,7 @@ def before(out: NDArray[np.bool_], inputs: Array, trajectory: Array) -> tuple[Ar
     return (inputs[:kept], trajectory[:kept]) if kept else None
 
 
-class Bearable:
+class PushLimits:
     """Ends pushes before a step in which an actuator pulls harder than it may, or the object tips.
 
     The object has to stay upright if it rests without the robot on the same side at the start and at the goal. Tipping
@@ -48,7 +48,7 @@ class Bearable:
         self._up = _upright(task) if options.strategy == "chain" else None
 
     def __call__(self, inputs: Array, trajectory: Array) -> tuple[Array, Array] | None:
-        """Return the steps before the first one that is not bearable; None if the first step is not.
+        """Return the steps before the first one that breaks a limit; None if the first step does.
 
         Args:
             inputs, trajectory: ``(steps, nu)`` commands and ``(steps, nq)`` configurations after them.
