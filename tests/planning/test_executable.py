@@ -1,4 +1,4 @@
-"""Plans that an execution carries out, and plans that it does not: what bears the object, and second-order roll-outs."""
+"""Plans that an execution carries out, and plans that it does not: what bears the object, and second-order rollouts."""
 
 import dataclasses
 
@@ -175,7 +175,7 @@ def touch_anywhere(model, q, rng):
 
 def test_certified_pushes_do_not_tip_the_box():
     """On a floor of friction 1 a box of 6 by 20 cm tips if it is pushed above 3 cm: certified pushes end as planned, in
-    roll-outs and in MuJoCo (without, 8 tolerances off)."""
+    rollouts and in MuJoCo (without, 8 tolerances off)."""
     model = qdsim.load(TALL)
     start, goal = np.array(model.default_q), np.array(model.default_q)
     goal[model.slice_q("x")] = 0.15
@@ -196,7 +196,7 @@ def test_certified_pushes_do_not_tip_the_box():
     )
     tree = planning.rrt(task, planning.RRTOptions(step=0.05, max_nodes=600, certify=True), rng=0)
     plan = tree.plan()
-    assert not any("roll-outs" in said for said in plan.check(model, executable=True).obstacles)
+    assert not any("rollouts" in said for said in plan.check(model, executable=True).obstacles)
     each = planning.TransferOptions(carry_on=False)
     told = planning.transfer(plan, task, each, controller="open")
     assert all(task.in_tolerances(one.final) < 2.0 for one in told.segments)

@@ -181,7 +181,7 @@ def test_the_cost_does_not_depend_on_the_sign_of_quaternions(ball: Task) -> None
 def test_planar_tasks_reach_half_the_published_cost_or_less(
     name: str, bound: float, request: pytest.FixtureRequest
 ) -> None:
-    """The released code ends at 122 (pushing) and 18.3 to 24 (hand); open roll-outs, same commands."""
+    """The released code ends at 122 (pushing) and 18.3 to 24 (hand); open rollouts, same commands."""
     task = request.getfixturevalue(name)
     found = impc(task)
     assert found.cost < bound
@@ -221,7 +221,7 @@ def test_an_easy_goal_is_reached_and_becomes_a_plan(hand: Task) -> None:
 
 @pytest.mark.long
 def test_a_ball_is_turned_in_space(ball: Task) -> None:
-    """Further than the released code's eighth turn costs, with the roll-out's own errors."""
+    """Further than the released code's eighth turn costs, with the rollout's own errors."""
     found = impc(ball)
     shift, turn = found.errors
     assert found.cost < 0.1 * found.records["cost"][0] and turn < 0.1 and shift < 0.02

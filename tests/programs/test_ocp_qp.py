@@ -118,7 +118,7 @@ def random_problem(seed: int) -> Problem:
 
 
 def pushing_problem() -> Problem:
-    """One iteration of pushing a box: linearisations along a smoothed roll-out, a trust region."""
+    """One iteration of pushing a box: linearisations along a smoothed rollout, a trust region."""
     system = qdsim.systems.load("planar_pushing")
     model, T = system.model, 20
     options = system.options.replace(kappa=100.0)

@@ -1,4 +1,9 @@
-"""Planning through contact: tasks, contact samplers, random trees, plans, pictures.
+"""Planning and control through contact.
+
+:func:`rrt`, :func:`impc`, :func:`gait` and :func:`roadmap` find plans for a :class:`Task`. :meth:`Plan.check` checks a
+plan before its execution. :func:`transfer` executes a plan in a simulator and reports where the object ends.
+:class:`Executor` brings an object to its goal in a simulator or on a robot, with or without a plan. :class:`Mpc` and
+:class:`SamplingMpc` are model-predictive controllers: they compute one command at a time from the measured state.
 
 CQDC is Pang, Suh, Yang and Tedrake 2023, "Global Planning for Contact-Rich Manipulation via Local Smoothing
 of Quasi-dynamic Contact Models".

@@ -117,14 +117,14 @@ def _unborne(
 
 
 def _off(trials: Trials, segment: Segment, begin: int, end: int) -> str:
-    """Describe the error at the end of an edge in the worst roll-out; empty if it is small enough."""
+    """Describe the error at the end of an edge in the worst rollout; empty if it is small enough."""
     q, there = segment.configurations[begin], segment.configurations[end]
     first = segment.inputs[begin - 1] if begin else trials.model.command_from(segment.start)
     worst = trials.worst(q, np.asarray(first), segment.inputs[begin:end], there)
     if worst <= LEAVE:
         return ""
     ends = f"ends {worst:.1f} tolerances off" if math.isfinite(worst) else "has no solution"
-    return f"of {SEEDS} roll-outs with friction and mass off by up to {OFF:.0%} the worst {ends}"
+    return f"of {SEEDS} rollouts with friction and mass off by up to {OFF:.0%} the worst {ends}"
 
 
 def _edges(segment: Segment) -> list[tuple[int, int]]:

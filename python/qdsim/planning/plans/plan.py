@@ -250,8 +250,8 @@ class Plan:
         require_static_regrasps: bool = True,
         executable: bool = False,
     ) -> Verdict:
-        """Replay the plan and check its goal, its reproducibility, bounds of commands and joints,
-        regrasps and motions.
+        """Check the plan before its execution: replay it in its own model, and verify that it reaches its goal, that
+        commands and joints stay within bounds, and that regrasps and motions are possible.
 
         Args:
             model: the model of the plan's task, or the task.
@@ -266,7 +266,7 @@ class Plan:
                 segments begin and edges end) at which the object does not stay by itself, some
                 command within bounds and force limits has to hold it, with contact forces in
                 friction cones narrowed by 30 %. Contacts that a sliding step opens count. And every
-                edge is simulated by second-order steps in three roll-outs with errors of up to 30 %
+                edge is simulated by second-order steps in three rollouts with errors of up to 30 %
                 in friction and in the object's mass, and has to end within twice the tolerances of
                 its planned end. Failures are not faults: the plan may be good in its own model.
         """

@@ -1,4 +1,4 @@
-"""Second-order roll-outs of a plan's edges at the speed of executions, with errors in friction and
+"""Second-order rollouts of a plan's edges at the speed of executions, with errors in friction and
 mass."""
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from qdsim.planning.task.transfer_options import TransferOptions
 __all__ = ["SECOND_ORDER", "SEEDS", "SETTLE", "Trials"]
 
 SEEDS = 3
-"""Number of roll-outs of each edge."""
+"""Number of rollouts of each edge."""
 SETTLE = 0.3
 """Time in s for which the last command is held, so that springs and bodies come to rest. With
 three times as much, test_executable.py fails."""
 WORLD = TransferOptions()
 """Speed of executions, and the friction of a plane that is not part of the model."""
 SECOND_ORDER = DynamicOptions(margin=0.02, recovery_speed=0.1, infeasible="soften")
-"""Options of the roll-outs. Bodies move less than the margin in a step; faster ones are detected as
+"""Options of the rollouts. Bodies move less than the margin in a step; faster ones are detected as
 missed pairs."""
 
 
@@ -98,7 +98,7 @@ def _in_time(model: Model, q: Array, knots: Array) -> Array:
 
 
 def _worlds(model: Model, space: ObjectSpace) -> dict[str, Array]:
-    """Draw the parameters ``(seeds, ...)`` of the roll-outs."""
+    """Draw the parameters ``(seeds, ...)`` of the rollouts."""
     p, rng = model.parameters, np.random.default_rng(0)
     friction, mass = rng.uniform(1.0 - OFF, 1.0 + OFF, (2, SEEDS))
     own, _ = sides(model, space.body)

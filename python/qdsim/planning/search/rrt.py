@@ -306,7 +306,7 @@ class _Search:
     ) -> tuple[Array, Array] | None:
         """Return the edge that brings the object nearest, among those of some changes of the command.
 
-        None if it does not come within the distance ``wanted``, or if roll-outs show that the edge is not certain.
+        None if it does not come within the distance ``wanted``, or if rollouts show that the edge is not certain.
         """
         q, command = self.tree.q[node], self.tree.local(node).command
         for distance, edge in self._nearest_first(q, command, ways, subgoal):
@@ -325,7 +325,7 @@ class _Search:
         return sorted(found, key=lambda one: one[0])
 
     def _is_certain(self, q: Array, command: Array, edge: tuple[Array, Array]) -> bool:
-        """Return whether an edge ends as planned in roll-outs; True if the options ask for no roll-outs."""
+        """Return whether an edge ends as planned in rollouts; True if the options ask for no rollouts."""
         inputs, path = edge
         return self.trials is None or self.trials.worst(q, command, inputs, path[-1]) <= 1.0
 

@@ -23,8 +23,8 @@ Start = Literal["squeeze", "rrt", "hold"]
     removed={
         "final_kappa": "kappa=(first, last)",
         "kappa_iterations": "the last kappa is that after all iterations: first (last / first)^(iterations / span)",
-        "dynamics": "roll-outs are exact",
-        "offset": "the linear model is one of displacements from the roll-out",
+        "dynamics": "rollouts are exact",
+        "offset": "the linear model is one of displacements from the rollout",
         "center": "the method decides, see radii",
         "final_cost": "patience stops a search that gains nothing more",
         "state_lower": "state_bounds is both, infinite where free",
@@ -38,11 +38,11 @@ class ImpcOptions:
 
     By default each iteration linearises the step once along the trajectory, solves one quadratic
     program for each of a few trust radii, rolls all solutions out with the feedback of their
-    programs, and continues from the best roll-out, even if it is worse than the last iterate.
+    programs, and continues from the best rollout, even if it is worse than the last iterate.
     ``ImpcOptions.published()`` gives CQDC Alg. 1 as in the authors' code.
 
     Attributes:
-        method: ``"feedback"``: as above. ``"published"``: at every step of the roll-out, the
+        method: ``"feedback"``: as above. ``"published"``: at every step of the rollout, the
             program over the rest of the horizon is solved again (CQDC Alg. 1), with the first
             radius.
         horizon: number of steps T.
@@ -77,7 +77,7 @@ class ImpcOptions:
             and rad, infinite for none (required for rotations of ball and free joints). They are
             bounds of the linear model; an iterate outside is only kept from moving farther away.
         limits: whether commands and exact steps respect the task's limits.
-        threads: number of threads of linearisations and roll-outs; None: all cores. No effect on
+        threads: number of threads of linearisations and rollouts; None: all cores. No effect on
             the results.
     """
 

@@ -86,7 +86,7 @@ class RRTOptions:
         force: largest force of an actuator at the end of a step, N or Nm at the joint, one number
             or one per actuator: an edge ends where it would be exceeded. (In the quasi-dynamic
             model an object bears any squeeze; a real object is shot out.) None: no limit.
-        certify: keep only pushes that end as planned in second-order roll-outs at the speed of an
+        certify: keep only pushes that end as planned in second-order rollouts at the speed of an
             execution, with errors of up to 30 % in friction and in the object's mass, as in
             ``Plan.check``.
     """
