@@ -15,16 +15,16 @@ from qdsim import _core
 EXACT = qdsim.Options()
 SMOOTH = qdsim.Options(kappa=200.0)
 EVERY = tuple(name for name in _core.ARGUMENT_NAMES if name not in ("v", "h"))
-MADE = {
+BATCHED = {
     "planar_hand": scenes.planar_hand,
     "box": lambda: scenes.pusher("box"),
     "pendulum": scenes.pendulum,
 }
 
 
-@pytest.fixture(params=sorted(MADE))
+@pytest.fixture(params=sorted(BATCHED))
 def scene(request: pytest.FixtureRequest) -> scenes.Scene:
-    return MADE[request.param]()
+    return BATCHED[request.param]()
 
 
 def courses(

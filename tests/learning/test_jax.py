@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 import scenes
-from test_batch_products import FALLING, courses
+from test_batch_products import BATCHED, FALLING, courses
 
 import qdsim
 
@@ -23,16 +23,11 @@ import jax.test_util  # noqa: E402
 import qdsim.jax  # noqa: E402
 
 SMOOTH = qdsim.Options(kappa=200.0)
-MADE = {
-    "planar_hand": scenes.planar_hand,
-    "box": lambda: scenes.pusher("box"),
-    "pendulum": scenes.pendulum,
-}
 
 
-@pytest.fixture(params=sorted(MADE))
+@pytest.fixture(params=sorted(BATCHED))
 def scene(request: pytest.FixtureRequest) -> scenes.Scene:
-    return MADE[request.param]()
+    return BATCHED[request.param]()
 
 
 @pytest.mark.long

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scenes
-from test_batch_products import FALLING, courses
+from test_batch_products import BATCHED, FALLING, courses
 
 import qdsim
 
@@ -13,16 +13,10 @@ torch = pytest.importorskip("torch")
 
 import qdsim.torch  # noqa: E402
 
-MADE = {
-    "planar_hand": scenes.planar_hand,
-    "box": lambda: scenes.pusher("box"),
-    "pendulum": scenes.pendulum,
-}
 
-
-@pytest.fixture(params=sorted(MADE))
+@pytest.fixture(params=sorted(BATCHED))
 def scene(request: pytest.FixtureRequest) -> scenes.Scene:
-    return MADE[request.param]()
+    return BATCHED[request.param]()
 
 
 def test_the_numbers_of_the_core(scene: scenes.Scene) -> None:

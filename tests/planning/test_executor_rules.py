@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from test_executor import PUSHER
+from test_executor import push_task
 from test_executor_edges import PINCH, pinch_task
 from test_transfer import table_task
 
@@ -277,18 +277,7 @@ def test_strokes_bear_the_friction_of_a_support() -> None:
 
 def test_the_ways_on_are_those_that_are_named() -> None:
     """Without new plans and without a plan nothing is left but the goal itself, or nothing at all."""
-    model = qdsim.load(PUSHER)
-    task = planning.Task(
-        name="away",
-        model=model,
-        options=qdsim.Options(h=0.1, margin=0.05),
-        start=model.default_q,
-        goal=model.default_q,
-        object="box",
-        lower=np.array([-0.2, -0.2]),
-        upper=np.array([0.2, 0.2]),
-        length=0.05,
-    )
+    task = push_task()
     task = task.replace(goal=task.with_object(task.start, [-0.1, 0.0]))  # it cannot be pulled
     world = planning.TransferOptions(timestep=2e-3, settle=0.1)
     for routes in (("plan",), ("strokes", "plan")):
