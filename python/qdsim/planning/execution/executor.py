@@ -125,8 +125,12 @@ class Executor:
         self._plant = self._execution.plant
         self.world = world_in_words(pace, plant)
         slides = lies_on_a_plane(task.model, task.space)  # and stops at once where it is let go
-        if model is None and in_mujoco(plant) and not (slides and pace.contacts == "stiff"):
-            model = MujocoModel(second_order(task.model, task.object, pace))
+        mj: mujoco.MjModel | None = None
+        if in_mujoco(plant):  # a given plant may have other masses than the model, which predicts
+            named = isinstance(plant, str)
+            mj = simulator if named else second_order(task.model, task.object, pace)
+        if model is None and mj is not None and not (slides and pace.contacts == "stiff"):
+            model = MujocoModel(mj)
         gaits = planner if isinstance(planner, GaitOptions) else GaitOptions()
         grip = gaits.grip.asked_every(pace.timestep)
         predicts = {"options": contacts_of(pace, plant, task.options)}
@@ -143,7 +147,7 @@ class Executor:
         self._routes = Routes(
             task, plan, self._execution, self._controllers, self.options, planner, gaits
         )
-        self._routes.foresight = self._foreseeing(plant)
+        self._routes.foresight = self._foreseeing(mj)
         self._arrival = Arrival(task, LEFT, 1.0)
         self._doing, self._by = "next", ""
         self._rest: Array | None = None
@@ -155,13 +159,12 @@ class Executor:
         self._entries, self._held, self._since = 0, 0.0, 0.0
         self._begin(known.segments[0])
 
-    def _foreseeing(self, plant: object) -> Foresight | None:
+    def _foreseeing(self, mj: mujoco.MjModel | None) -> Foresight | None:
         """Return what rolls strokes out, if there are strokes and the world is MuJoCo."""
         strokes, hand, task = self._routes.strokes, self._controllers.hand, self.task
-        if strokes is None or hand is None or not in_mujoco(plant):
+        if strokes is None or hand is None or mj is None:
             return None
         world, pace = self._plant, self._pace
-        mj = second_order(task.model, task.object, pace)
         own = Plant(task.model, task.space, mj, pace, world.compensated, task.command_bounds)
         return Foresight(strokes, own, Hand(own, hand.grip, pace), pace.speed, self.options.hold)
 
