@@ -144,9 +144,7 @@ def _collected(
 
     found = None
     if path is not None:
-        found = load_checkpoint(
-            path, FORMAT, lambda version: mark, kept, inputs="task, teacher or seed"
-        )
+        found = load_checkpoint(path, FORMAT, mark, kept, inputs="task, teacher or seed")
     done, parts = (0, []) if found is None else (found[0], [found[1]])
     saved, begun = time.perf_counter(), done
     if shared is not None and done < count:

@@ -16,8 +16,6 @@ from qdsim.planning.plans.archive import Archive, Format, read_archive, write_ar
 __all__ = ["FORMAT", "Demonstrations", "read", "write"]
 
 FORMAT = Format("qdsim-demonstrations", 2, "a file of demonstrations")
-"""Versions begin at 2, because version 1 of any format has an older kind of fingerprint, which
-these files never had."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)

@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from qdsim.arguments import finite, known_fields, reals
+from qdsim.arguments import finite, reals
 from qdsim.array_type import Array
 from qdsim.description.sensors import Sensor, Site
 from qdsim.dynamics import DynamicOptions
@@ -113,8 +113,8 @@ class Policy:
             with opened(path) as file, np.load(file, allow_pickle=False) as found:
                 count = sum(name.startswith("weight_") for name in found)
                 weights = [(found[f"weight_{k}"], found[f"bias_{k}"]) for k in range(count)]
-                choices = int(found["choices"]) if "choices" in found else 1
-                options = _options(str(found["options"])) if "options" in found else {}
+                choices = int(found["choices"])
+                options = _options(str(found["options"]))
                 policy = cls(
                     str(found["id"]), weights, found["mean"], found["spread"], choices, options
                 )
@@ -147,15 +147,15 @@ def _plain(value: Any) -> Any:
 
 
 def _options(text: str) -> dict[str, Any]:
-    """Read options from text, which may be of an earlier version."""
+    """Read options from text."""
     found = json.loads(text, object_hook=_settings)
     if not isinstance(found, dict):
         raise ValueError("options that are no mapping")
-    return known_fields(EnvOptions, found)
+    return found
 
 
 def _settings(values: dict[str, Any]) -> Any:
     """Restore settings written by `_plain`; sequences become tuples."""
     own = {k: tuple(value) if isinstance(value, list) else value for k, value in values.items()}
     kind = _KINDS.get(str(own.pop("kind", "")))
-    return own if kind is None else kind(**known_fields(kind, own))
+    return own if kind is None else kind(**own)

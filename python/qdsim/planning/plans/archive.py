@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from qdsim.arguments import MOST_COUNT
-from qdsim.planning.task.fingerprint import warn_of_first_version
 from qdsim.whole_files import opened, replacing
 
 __all__ = ["Archive", "Format", "load_checkpoint", "read_archive", "write_archive"]
@@ -35,7 +34,7 @@ class Format:
 
     Attributes:
         name: name of the format, in the header.
-        version: version that is written; all earlier ones are read.
+        version: version that is written and read.
         noun: name of the kind of file in messages: "not ``noun``".
     """
 
@@ -95,7 +94,7 @@ def read_archive(
 def load_checkpoint(
     path: str | os.PathLike[str],
     format: Format,
-    mark: Callable[[int], str],
+    mark: str,
     make: Callable[[Archive], T],
     *,
     inputs: str,
@@ -103,7 +102,7 @@ def load_checkpoint(
     """Read a checkpoint with ``make``; None if the file does not exist.
 
     Args:
-        mark: fingerprint of this run, for a version of the format.
+        mark: fingerprint of this run.
         inputs: inputs that the fingerprint depends on, for messages.
 
     Raises:
@@ -112,10 +111,8 @@ def load_checkpoint(
     """
 
     def checked(archive: Archive) -> T:
-        if archive.header["mark"] != mark(archive.version):
+        if archive.header["mark"] != mark:
             raise ValueError(f"it belongs to another {inputs}")
-        if archive.version == 1:
-            warn_of_first_version(os.fspath(path))
         return make(archive)
 
     if not os.path.exists(path):
@@ -128,11 +125,9 @@ class Archive:
 
     Attributes:
         header: its header.
-        version: of its format.
     """
 
     header: dict[str, Any]
-    version: int
 
     def __init__(self, file: IO[bytes], format: Format) -> None:
         if not zipfile.is_zipfile(file):
@@ -146,10 +141,9 @@ class Archive:
         if not isinstance(header, dict) or header.get("format") != format.name:
             raise ValueError("its header is that of another format")
         version = header["version"]
-        if type(version) is not int or not 1 <= version <= format.version:
-            known = f"1 to {format.version}" if format.version > 1 else "1"
-            raise ValueError(f"version {version} of the format, this qdsim reads {known}")
-        self.header, self.version = header, version
+        if type(version) is not int or version != format.version:
+            raise ValueError(f"version {version} of the format, this qdsim reads {format.version}")
+        self.header = header
 
     def __contains__(self, name: str) -> bool:
         return f"{name}.npy" in self._zip.NameToInfo

@@ -460,15 +460,15 @@ class Plan:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan to one ``.npz`` file (no pickles inside), which :meth:`load` reads.
 
-        Entries: ``header``, a JSON text with ``format``, ``version`` (4), ``task``, ``object``,
+        Entries: ``header``, a JSON text with ``format``, ``version``, ``task``, ``object``,
         ``options``, the tolerances, ``command_bounds``, ``planners`` of the motions and
-        ``goal_region`` (since version 4); ``goal`` (nq); ``steps`` (segments) and ``edges``
+        ``goal_region``; ``goal`` (nq); ``steps`` (segments) and ``edges``
         (segments), the counts of each; and the segments one after the other: ``inputs`` (sum of
         steps, nu), ``configurations`` (sum of steps + 1, nq), ``knots`` (sum of edges). If all
         segments have contacts: ``contacts`` (records as in ``Step.contacts``) and ``contact_start``
         (sum of steps + 1). If there are motions: ``motion_points`` (regrasps), the number of points
         of each, 0 for none, and one after the other ``motion_configurations`` (sum of points, nq),
-        ``motion_times`` (sum of points) and ``motion_ramps`` (sum of points - 1, since version 3).
+        ``motion_times`` (sum of points) and ``motion_ramps`` (sum of points - 1).
 
         The file is written to a temporary place and moved when it is complete: if writing fails, an
         existing file stays.
@@ -484,7 +484,7 @@ class Plan:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Plan:
-        """Read a plan written by :meth:`save`, of this version or an earlier one.
+        """Read a plan written by :meth:`save`.
 
         Args:
             path: path of the file.

@@ -1,4 +1,4 @@
-"""Plans in files: one format, to which later versions add entries; see :meth:`Plan.save`."""
+"""Plans in files; see :meth:`Plan.save`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdsim._core import CONTACT_DTYPE
-from qdsim.arguments import instance, known_fields, number
+from qdsim.arguments import instance, number
 from qdsim.planning.motion.motion import Motion
 from qdsim.planning.plans.archive import Archive, Format
 from qdsim.planning.plans.segment import Segment
@@ -90,9 +90,8 @@ def _option_values(options: Options) -> dict[str, Any]:
 def fields_of(archive: Archive) -> dict[str, Any]:
     """Read a plan's fields from an open file."""
     header = archive.header
-    options = known_fields(Options, header["options"])
-    region = header.get("goal_region")
-    options["held"] = tuple(options.get("held", ()))
+    region = header["goal_region"]
+    options = {**header["options"], "held": tuple(header["options"]["held"])}
     # Check that the sizes of all entries are consistent before reading any of them.
     (count, nu), (points, nq) = (archive.shape(name, 2) for name in ("inputs", "configurations"))
     if points <= count or nu > nq:
@@ -125,13 +124,13 @@ def fields_of(archive: Archive) -> dict[str, Any]:
         "segments": segments,
         "motions": _motions(archive, len(steps) - 1, len(goal)),
         "command_bounds": _bounds(header, nu),
-        "goal_region": None if region is None else GoalRegion(**known_fields(GoalRegion, region)),
+        "goal_region": None if region is None else GoalRegion(**region),
     }
 
 
 def _bounds(header: dict[str, Any], nu: int) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
     """Read the bounds of the commands; None if the file has none."""
-    given = header.get("command_bounds")
+    given = header["command_bounds"]
     if given is None:
         return None
     lower, upper = (
@@ -172,13 +171,7 @@ def _motions(archive: Archive, regrasps: int, nq: int) -> tuple[Motion | None, .
     q = archive.array("motion_configurations", np.float64, total, nq, fault=fault)
     times = archive.array("motion_times", np.float64, total, fault=fault)
     pieces = np.maximum(points - 1, 0)
-    # Before version 3, motions had constant speed between their points.
-    count = int(pieces.sum())
-    ramps = (
-        archive.array("motion_ramps", np.float64, count, fault=fault)
-        if archive.version >= 3
-        else np.zeros(count)
-    )
+    ramps = archive.array("motion_ramps", np.float64, int(pieces.sum()), fault=fault)
     planners = archive.header["planners"]
     if len(planners) != regrasps or np.any(points == 1):
         raise ValueError(fault)

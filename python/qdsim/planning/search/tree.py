@@ -498,8 +498,7 @@ class Tree:
         Raises:
             OSError: The file cannot be read.
             ValueError: It is not a tree, is damaged, or belongs to another task or other options. The
-                whole description of the model is compared; for files of version 1 only masses, sizes,
-                friction, stiffness and gravity, with a warning.
+                whole description of the model is compared.
         """
         instance("task", task, Task)
         instance("options", options, RRTOptions, or_none=True)

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from qdsim.arguments import instance, integer, known_fields, number
+from qdsim.arguments import instance, integer, number
 from qdsim.array_type import Array
 from qdsim.planning.plans.archive import Archive, Format
 from qdsim.planning.search.path import EdgeKind
-from qdsim.planning.task.fingerprint import fingerprint, warn_of_first_version
+from qdsim.planning.task.fingerprint import fingerprint
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
 
@@ -101,7 +101,7 @@ def content_of(
 ) -> tuple[RRTOptions, TreeContent, dict[str, Any]]:
     """Read options, tree and state of an open file; ValueError if it does not fit the given task or options."""
     header = archive.header
-    if header["fingerprint"] != fingerprint(task, archive.version):
+    if header["fingerprint"] != fingerprint(task):
         raise ValueError(f"it belongs to another task or model ({header['task']!r})")
     options = _options(header, given)
     n = integer("count", header["count"], least=1)
@@ -125,8 +125,6 @@ def content_of(
     records = _records(archive, n)
     if np.any(found["stuck"] > len(records)):
         raise ValueError("it was stuck more often than it has records")
-    if archive.version == 1:
-        warn_of_first_version(os.fspath(path))
     content = TreeContent(found, inputs, trajectory, goal, counters, records)
     return options, content, instance("state", header["state"], dict)
 
@@ -141,11 +139,9 @@ def _options(header: dict[str, Any], given: RRTOptions | None) -> RRTOptions:
         values = header["options"]
         if values.get("smoothing") is not None:
             raise ValueError("it was made with a smoothing scheme: give the options")
-        options = RRTOptions(**known_fields(RRTOptions, values))
+        options = RRTOptions(**values)
     wanted = {k: v for k, v in option_values(options).items() if k not in _MAY_GROW}
-    # Files written before an option existed used its default.
-    everything = option_values(RRTOptions()) | _BEFORE | known_fields(RRTOptions, header["options"])
-    stored = {k: v for k, v in everything.items() if k not in _MAY_GROW}
+    stored = {k: v for k, v in header["options"].items() if k not in _MAY_GROW}
     if wanted != stored:
         changed = sorted(k for k in wanted if wanted[k] != stored.get(k))
         raise ValueError(f"its options differ in {', '.join(changed)}")
@@ -165,7 +161,7 @@ def _arrays(archive: Archive, task: Task, n: int) -> dict[str, Any]:
         "B": archive.array("B", np.float64, n, size, nu),
         "inverse": archive.array("inverse", np.float64, n, nu, size),
         "distance": archive.array("distance", np.float64, n),
-        "stuck": np.zeros(n, dtype=np.int64),
+        "stuck": archive.counts("stuck", n),
         "next": archive.array("next", np.float64, nq, n),
         "whiten": archive.array("whiten", np.float64, size, size, n),
         "edge_steps": archive.array("edge_steps", np.int64, n),
@@ -173,8 +169,6 @@ def _arrays(archive: Archive, task: Task, n: int) -> dict[str, Any]:
     total = sum(k for k in found["edge_steps"].tolist() if k > 0)
     found["inputs"] = archive.array("inputs", np.float64, total, nu)
     found["trajectory"] = archive.array("trajectory", np.float64, total, nq)
-    if "stuck" in archive:  # older files lack it
-        found["stuck"] = archive.counts("stuck", n)
     return found
 
 
@@ -199,9 +193,6 @@ def _edges_fit(found: dict[str, Any]) -> bool:
 
 _MAY_GROW = ("max_nodes", "max_iterations", "max_steps", "max_idle")
 """Options that may be larger when a search continues."""
-
-_BEFORE: dict[str, Any] = {"require_static_regrasps": False}
-"""Earlier defaults of options that old files lack."""
 
 
 def _table(records: Any) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import warnings
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -14,7 +13,7 @@ import numpy as np
 from qdsim.model import Model
 from qdsim.planning.task.task import Task
 
-__all__ = ["fingerprint", "hash_of", "warn_of_first_version"]
+__all__ = ["fingerprint", "hash_of"]
 
 _LEFT_OUT = ("name", "space", "planner", "impc", "start_tolerance")
 """Fields of a task that do not affect a search, or that files store separately from the fingerprint."""
@@ -24,30 +23,14 @@ class _Digest(Protocol):
     def update(self, data: bytes, /) -> None: ...
 
 
-def fingerprint(task: Task, version: int = 2, goal: bool = True) -> str:
+def fingerprint(task: Task, goal: bool = True) -> str:
     """Return a hash of a task, with or without its goal, and of its whole model: names, topology,
-    geometry, all numbers.
-
-    Version 1, in files of earlier releases, covers five arrays of the model, and no centres of
-    mass, inertias, springs or poses.
-    """
-    if version == 1:
-        return _first_fingerprint(task)
+    geometry, all numbers."""
     left_out = _LEFT_OUT if goal else (*_LEFT_OUT, "goal", "goal_region")
-    if task.goal_region is None:  # as in files that were written before goal regions existed
+    if task.goal_region is None:
         left_out = (*left_out, "goal_region")
     names = (f.name for f in dataclasses.fields(task) if f.name not in left_out)
     return hash_of("task", {name: getattr(task, name) for name in names})
-
-
-def warn_of_first_version(path: str) -> None:
-    """Warn that a file has a fingerprint of version 1, which does not cover all parameters."""
-    warnings.warn(
-        f"{path}: written by an earlier version: only masses, sizes, friction, stiffness and gravity of the model were "
-        "compared with the file",
-        UserWarning,
-        stacklevel=2,
-    )
 
 
 def hash_of(*values: object) -> str:
@@ -89,22 +72,3 @@ def _feed(digest: _Digest, value: Any) -> None:
 def _put(digest: _Digest, kind: str, text: str) -> None:
     """Add text with its kind and length, so that different sequences of values have different input."""
     digest.update(f"{kind}:{len(text)}:{text};".encode())
-
-
-def _first_fingerprint(task: Task) -> str:
-    digest = hashlib.sha256()
-    model = task.model
-    for array in (
-        task.start,
-        task.goal,
-        task.lower,
-        task.upper,
-        task.command_lower,
-        task.command_upper,
-    ):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    for name in ("body_mass", "geom_size", "pair_friction", "actuator_stiffness", "gravity"):
-        digest.update(np.ascontiguousarray(getattr(model.parameters, name)).tobytes())
-    numbers = (task.position_tolerance, task.rotation_tolerance, task.length)
-    digest.update(repr((numbers, task.object, task.options, model.joint_names)).encode())
-    return digest.hexdigest()

@@ -25,11 +25,9 @@ __all__ = ["load_segments", "mark_of", "save_segments"]
 FORMAT = Format("qdsim-refinement", 2, "one of this refinement")
 
 
-def mark_of(
-    plan: Plan, task: Task, options: RefineOptions, impc: ImpcOptions, version: int = FORMAT.version
-) -> str:
-    """Return a hash of the inputs of refined segments, for a version of the format."""
-    digest = hashlib.sha256(fingerprint(task, version).encode())
+def mark_of(plan: Plan, task: Task, options: RefineOptions, impc: ImpcOptions) -> str:
+    """Return a hash of the inputs of refined segments."""
+    digest = hashlib.sha256(fingerprint(task).encode())
     for segment in plan.segments:
         for array in (segment.inputs, segment.configurations, segment.knots):
             digest.update(np.ascontiguousarray(array).tobytes())
@@ -67,7 +65,7 @@ def load_segments(
     found = load_checkpoint(
         path,
         FORMAT,
-        lambda version: mark_of(plan, task, options, impc, version),
+        mark_of(plan, task, options, impc),
         lambda archive: _segments(archive, task),
         inputs="plan, task or other options",
     )

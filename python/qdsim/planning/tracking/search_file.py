@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import math
 import os
 from typing import Any
 
@@ -84,11 +83,9 @@ class SearchState:
     counts: Counts = dataclasses.field(default_factory=Counts)
 
 
-def mark_of(
-    task: Task, options: ImpcOptions, u: Array | None, version: int = FORMAT.version
-) -> str:
-    """Return a hash of the inputs of the iterates, for a version of the format."""
-    digest = hashlib.sha256(fingerprint(task, version).encode())
+def mark_of(task: Task, options: ImpcOptions, u: Array | None) -> str:
+    """Return a hash of the inputs of the iterates."""
+    digest = hashlib.sha256(fingerprint(task).encode())
     if u is not None:
         digest.update(np.ascontiguousarray(u).tobytes())
     values = said(options)
@@ -166,7 +163,7 @@ def load_search(
     return load_checkpoint(
         path,
         FORMAT,
-        lambda version: mark_of(task, options, u, version),
+        mark_of(task, options, u),
         make,
         inputs="task, first guess or other options",
     )
@@ -219,15 +216,11 @@ def _branch(
         _trajectory(f"{name}_{which}", archive, task, options.horizon) for which in ("path", "best")
     )
     iterations = integer("iterations", values["iterations"], least=0)
-    if archive.version == 1:  # version 1 has no costs, so patience counts from here
-        costs = [math.inf] * iterations + [best.cost]
-    else:
-        costs = archive.array(f"{name}_history", np.float64, iterations + 1).tolist()
     return Branch(
         path,
         best,
         best_row=integer("best_row", values["best_row"], least=0, most=rows - 1),
-        best_costs=costs,
+        best_costs=archive.array(f"{name}_history", np.float64, iterations + 1).tolist(),
         iterations=iterations,
         radius=number("radius", values["radius"], least=0),
     )
