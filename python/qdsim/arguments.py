@@ -1,4 +1,4 @@
-"""Checks of arguments and of the fields of option classes, and support for former names of fields.
+"""Checks of arguments and of the fields of option classes.
 
 Each check returns the value as a built-in type, or raises a TypeError (wrong type) or a ValueError
 (wrong value). The message begins with the argument's name, and gives the expected and the actual
@@ -7,11 +7,9 @@ value. Booleans do not count as numbers.
 
 from __future__ import annotations
 
-import functools
 import math
 import os
-import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,12 +25,9 @@ __all__ = [
     "fields",
     "finite",
     "flag",
-    "former",
-    "former_names",
     "generator_of",
     "instance",
     "integer",
-    "known_fields",
     "low_high",
     "number",
     "numbers",
@@ -304,71 +299,6 @@ def fields(
         value = getattr(owner, name)
         if not (or_none and value is None):
             object.__setattr__(owner, name, check(name, value, **limits))
-
-
-def former(
-    *, renamed: Mapping[str, str] | None = None, removed: Mapping[str, str] | None = None
-) -> Callable[[type[_Kind]], type[_Kind]]:
-    """Make a decorator for option classes with renamed or removed fields.
-
-    Args:
-        renamed: Present name of each old name. Old names still work, with a DeprecationWarning.
-        removed: Advice for each removed name, which the resulting TypeError contains.
-    """
-    names, advice = dict(renamed or {}), dict(removed or {})
-
-    def decorate(kind: type[_Kind]) -> type[_Kind]:
-        make = kind.__init__
-
-        @functools.wraps(make)
-        def init(self: _Kind, /, *given: Any, **values: Any) -> None:
-            for name in values.keys() & advice.keys():
-                raise TypeError(f"{name}: {kind.__name__} no longer has this field; {advice[name]}")
-            for old in values.keys() & names.keys():
-                _warn_of(old, names[old])
-                if names[old] in values:
-                    raise TypeError(f"{old}: was renamed to {names[old]}, which is also given")
-                values[names[old]] = values.pop(old)
-            make(self, *given, **values)
-
-        setattr(kind, "__init__", init)  # noqa: B010
-        setattr(kind, "_former", (names, advice))  # noqa: B010
-        for old, new in names.items():
-            read = functools.partial(_read_as, old, new)
-            setattr(kind, old, property(read, doc=f"Former name of ``{new}``."))
-        return kind
-
-    return decorate
-
-
-def _read_as(old: str, new: str, owner: object) -> Any:
-    _warn_of(old, new)
-    return getattr(owner, new)
-
-
-def _warn_of(old: str, new: str) -> None:
-    warnings.warn(f"{old}: was renamed to {new}", DeprecationWarning, stacklevel=3)
-
-
-def known_fields(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert fields written by an earlier version: rename renamed fields and drop removed ones."""
-    tables: tuple[dict[str, str], dict[str, str]] = getattr(kind, "_former", ({}, {}))
-    names, advice = tables
-    return {names.get(name, name): value for name, value in values.items() if name not in advice}
-
-
-def former_names(module: str, scope: Mapping[str, Any], **renamed: str) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a module with renamed names, given as old=new."""
-
-    def find(name: str) -> Any:
-        if name not in renamed:
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        warnings.warn(
-            f"{module}.{name}: was renamed to {renamed[name]}", DeprecationWarning, stacklevel=2
-        )
-        return scope[renamed[name]]
-
-    return find
 
 
 def _inside(

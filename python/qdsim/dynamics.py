@@ -18,10 +18,10 @@ import numpy.typing as npt
 
 from qdsim import _core
 from qdsim._core import DynamicStep, StepOptions, step_dynamic
-from qdsim.arguments import fields, former, number, one_of
+from qdsim.arguments import fields, number, one_of
 from qdsim.array_type import Array
 from qdsim.differential import by_name, copied, cotangent_rows, tangent_rows, wanted_bits
-from qdsim.step import PATCH_LAWS, RENAMED_OPTIONS, CommonOptions
+from qdsim.step import PATCH_LAWS, CommonOptions
 
 __all__ = [
     "DynamicDifferential",
@@ -42,7 +42,6 @@ _Mocap = npt.ArrayLike | Mapping[str, npt.ArrayLike]
 _WarmStart = _core.Step | DynamicStep | _core.Linearization
 
 
-@former(renamed=RENAMED_OPTIONS)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DynamicOptions(CommonOptions):
     """Settings of a second-order step, frozen and checked when they are made.

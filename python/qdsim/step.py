@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 from qdsim._core import RAYS_MAX, Linearization, SolverInfo, Step, StepOptions, linearize, step
-from qdsim.arguments import fields, flag, former, integer, number, one_of
+from qdsim.arguments import fields, flag, integer, number, one_of
 
 __all__ = [
     "CommonOptions",
@@ -32,9 +32,6 @@ _SOFT_CONSTRAINTS: dict[bool | str, int] = {False: 0, True: 1, "mocap": 2}
 LAWS = {"convex": 0, "coulomb": 1}
 PATCH_FRICTIONS = {"polygons": 0, "ellipsoid": 1}
 PATCH_LAWS = {"disc": 0, "elastic": 1, "regularized": 2, "bristle": 3}
-
-RENAMED_OPTIONS = {"stop_after": "max_programs"}
-"""New names of renamed fields, in both classes of options."""
 
 
 _Common = TypeVar("_Common", bound="CommonOptions")
@@ -270,10 +267,6 @@ def _restored(kind: type[_Common], values: dict[str, Any]) -> _Common:
     return kind(**values)
 
 
-@former(
-    renamed=RENAMED_OPTIONS,
-    removed={"leave_distant_out": "a smaller margin (margin=0.02) leaves out more"},
-)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options(CommonOptions):
     """Settings of a quasi-dynamic step, frozen and checked when they are made.

@@ -6,8 +6,6 @@ import copy
 import gc
 import pickle
 import sys
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +13,6 @@ import scenes
 
 import qdsim
 from qdsim import _core
-from qdsim.arguments import known_fields
 
 # A cart on a rail before a wall at x = 0.5: the sphere touches at x = 0.4.
 CART = """
@@ -250,34 +247,6 @@ def test_options_replace() -> None:
     assert qdsim.Options(held=["a", "b"]).held == ("a", "b")
     with pytest.raises(AttributeError):
         options.h = 0.2  # type: ignore[misc]
-
-
-@pytest.mark.parametrize("kind", [qdsim.Options, qdsim.DynamicOptions])
-def test_fields_under_their_old_names(kind: Callable[..., Any]) -> None:
-    """A name that changed works for one version, with a warning; one that is gone says what to do instead."""
-    with pytest.warns(
-        DeprecationWarning, match="^stop_after: was renamed to max_programs"
-    ) as caught:
-        options = kind(stop_after=3, law="coulomb")
-    assert caught[0].filename == __file__
-    assert options == kind(max_programs=3, law="coulomb")
-    assert pickle.loads(pickle.dumps(options)) == options.replace() == options
-    with pytest.warns(DeprecationWarning, match="^stop_after: ") as caught:
-        assert options.stop_after == 3
-    assert caught[0].filename == __file__
-    with pytest.warns(DeprecationWarning), pytest.raises(TypeError, match="is also given"):
-        options.replace(stop_after=2)
-    with pytest.raises(TypeError, match="unexpected keyword"):
-        kind(starts_after=3)
-
-
-def test_fields_that_are_gone_say_what_to_do() -> None:
-    said = r"leave_distant_out: Options no longer has this field; a smaller margin \(margin=0\.02\)"
-    for make in (qdsim.Options, qdsim.Options().replace):
-        with pytest.raises(TypeError, match=said):
-            make(leave_distant_out=True)
-    written = {"leave_distant_out": False, "stop_after": 3, "h": 0.05}
-    assert known_fields(qdsim.Options, written) == {"max_programs": 3, "h": 0.05}
 
 
 def test_held_by_joint_and_by_body() -> None:

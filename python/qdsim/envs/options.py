@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
-from qdsim.arguments import fields, former, integer, number, one_of
+from qdsim.arguments import fields, integer, number, one_of
 from qdsim.description.sensors import Sensor
 from qdsim.dynamics import DynamicOptions
 from qdsim.envs.draws import Draw, check_draw
@@ -15,13 +15,6 @@ from qdsim.envs.laws import Contacts, Dynamics, checked_contacts
 __all__ = ["EnvOptions"]
 
 
-@former(
-    removed={
-        "pool_seed": "starts are those of one pool",
-        "success": "reaching the goal brings 5; scale the other rewards",
-        "reach": "the robot's distance from the object counts as much as the object's from the goal",
-    }
-)
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EnvOptions:
     """How a task becomes an environment.

@@ -9,9 +9,6 @@ CQDC is Pang, Suh, Yang and Tedrake 2023, "Global Planning for Contact-Rich Mani
 of Quasi-dynamic Contact Models".
 """
 
-from typing import TYPE_CHECKING
-
-from qdsim.arguments import former_names
 from qdsim.planning.drawing import pictures as pictures
 from qdsim.planning.execution.executor import Executor
 from qdsim.planning.execution.executor_options import ExecutorOptions
@@ -180,6 +177,3 @@ __all__ = [
     "shorten",
     "transfer",
 ]
-
-if not TYPE_CHECKING:
-    __getattr__ = former_names(__name__, globals(), stays="is_stable", by_joints="reduce_tendons")

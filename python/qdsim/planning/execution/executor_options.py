@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from qdsim.arguments import fields, former, integer, number, one_of
+from qdsim.arguments import fields, integer, number, one_of
 from qdsim.planning.execution.loops.steering import Controller
 
 __all__ = ["CONTROLLERS", "ROUTES", "ExecutorOptions"]
@@ -15,7 +15,6 @@ ROUTES = ("strokes", "plan", "straight", "new plan")
 """Kinds of edges."""
 
 
-@former(removed={"misses": "a way on is given up after two; bound the new plans by plans"})
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExecutorOptions:
     """Settings of an :class:`Executor`.

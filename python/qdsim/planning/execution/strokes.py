@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from qdsim.arguments import fields, former, generator_of, instance, integer
+from qdsim.arguments import fields, generator_of, instance, integer
 from qdsim.array_type import Array
 from qdsim.planning.execution.loops.hand import LEAVING
 from qdsim.planning.grasps.carried import Carried, grip_of_steps, unloaded
@@ -45,15 +45,6 @@ FORESEEN = dataclasses.replace(LEAVING, time_limit=0.3)
 """Settings for testing whether motions between grasps exist, with a shorter time limit than that of the execution."""
 
 
-@former(
-    removed={
-        "stride": "a step of the model takes 0.08 s of the object's motion",
-        "lift": "objects are lifted by 3 mm",
-        "lifting": "strokes that lift count for eight tenths of what they gain",
-        "progress": "a stroke ends where a step gains less than three tenths of what was asked for",
-        "most_residual": "forces may leave over a fifth of the object's weight",
-    }
-)
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GaitOptions:
     """How strokes are found.

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdsim._core import SolverError
-from qdsim.arguments import fields, former, instance, integer, number
+from qdsim.arguments import fields, instance, integer, number
 from qdsim.array_type import Array
 from qdsim.cone import solve_cone_program
 from qdsim.model import Model
@@ -77,16 +77,6 @@ ADRIFT = 0.1
 """Largest load that a good grip of a floating object may leave, which nothing else keeps from moving, in these weights."""
 
 
-@former(
-    removed={
-        "friction_use": "forces use six tenths of the friction coefficients",
-        "touch": "what is nearer than 1 mm touches",
-        "closing_speed": "fingers come at 25 mm/s",
-        "rate": "errors of the object go away at 8/s",
-        "turn_speed": "objects turn by at most 0.6 rad/s; TransferOptions.speed slows executions down",
-        "shift_speed": "objects move by at most 0.05 m/s; TransferOptions.speed slows executions down",
-    }
-)
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GripOptions:
     """How an object is held.

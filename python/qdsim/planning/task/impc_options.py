@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
-from qdsim.arguments import fields, flag, former, integer, number, numbers, one_of, spread
+from qdsim.arguments import fields, flag, integer, number, numbers, one_of, spread
 from qdsim.array_type import Array
 from qdsim.planning.task.cost import TrackingCost
 from qdsim.smoothing import Analytic, Scheme
@@ -19,19 +19,6 @@ __all__ = ["ImpcOptions"]
 Start = Literal["squeeze", "rrt", "hold"]
 
 
-@former(
-    removed={
-        "final_kappa": "kappa=(first, last)",
-        "kappa_iterations": "the last kappa is that after all iterations: first (last / first)^(iterations / span)",
-        "dynamics": "rollouts are exact",
-        "offset": "the linear model is one of displacements from the rollout",
-        "center": "the method decides, see radii",
-        "final_cost": "patience stops a search that gains nothing more",
-        "state_lower": "state_bounds is both, infinite where free",
-        "state_upper": "state_bounds is both, infinite where free",
-        "rrt_nodes": "the tree has 30; a larger one can be given as commands, impc(..., u=...)",
-    }
-)
 @dataclasses.dataclass(frozen=True, eq=False)
 class ImpcOptions:
     """Settings of :func:`qdsim.planning.impc` and :class:`qdsim.planning.Mpc`.

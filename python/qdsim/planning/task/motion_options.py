@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
-from qdsim.arguments import fields, former, number, numbers
+from qdsim.arguments import fields, number, numbers
 from qdsim.planning.task.robot import TOUCHING
 
 __all__ = ["MotionOptions"]
 
 
-@former(
-    removed={
-        "resolution": "pairs that touch at an end may come 5e-5 m nearer between two checks",
-        "shortcuts": "paths are shortened by 60 attempts",
-        "range": "OMPL chooses how long edges may be",
-    }
-)
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MotionOptions:
     """Settings of :func:`qdsim.planning.connect`.

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
-from qdsim.arguments import fields, former, instance, integer, number
+from qdsim.arguments import fields, instance, integer, number
 from qdsim.planning.task.impc_options import ImpcOptions
 
 __all__ = ["RefineOptions"]
 
 
-@former(
-    removed={
-        "steps_per_step": "refined plans take as long as the plan; choose h",
-        "idle_position": "motion of an object up to 1 mm counts as none",
-        "idle_rotation": "turns of an object up to 1 mrad count as none",
-        "seed": "schemes that sample begin from 0",
-    }
-)
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RefineOptions:
     """How plans are refined.

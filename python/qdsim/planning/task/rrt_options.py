@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Literal
 
-from qdsim.arguments import fields, flag, former, integer, number, numbers, one_of
+from qdsim.arguments import fields, flag, integer, number, numbers, one_of
 from qdsim.planning.task.motion_options import MotionOptions
 from qdsim.smoothing import Scheme
 
@@ -15,19 +15,6 @@ Strategy = Literal["chain", "published"]
 Dynamics = Literal["exact", "smoothed"]
 
 
-@former(
-    removed={
-        "kappa": "give a scheme, smoothing=qdsim.smoothing.Analytic(kappa)",
-        "between_probability": "the chaining strategy has a half, the published one none",
-        "rotation_length": "give the task another length; the published strategy has 1 m",
-        "progress": "a push counts if the distance to the subgoal falls by a hundredth",
-        "shots": "where a push does not count, eight random inputs are tried",
-        "shot_spread": "they spread as far as the direction of least squares is long",
-        "regrasps": "an iteration makes at most three",
-        "grasps": "eight contact samples are tried for a new grasp",
-        "contact_tolerance": "grasps are changed where nothing penetrates by more than 1e-6 m",
-    }
-)
 @dataclasses.dataclass(frozen=True)
 class RRTOptions:
     """Settings of :func:`qdsim.planning.rrt`.

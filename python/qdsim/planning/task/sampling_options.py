@@ -5,26 +5,11 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Literal
 
-from qdsim.arguments import fields, former, integer, numbers, one_of
+from qdsim.arguments import fields, integer, numbers, one_of
 
 __all__ = ["SamplingOptions"]
 
 
-@former(
-    removed={
-        "iterations": "a call has one; more samples do what more iterations did",
-        "h": "it is that of the task's impc settings",
-        "reach": "it is that of the task's impc settings",
-        "cost": "it is that of the task's impc settings",
-        "knots": "the noise has four",
-        "spline": "noise is linear between knots",
-        "small": "every other sample has three tenths of the noise",
-        "moved": "a sample moves six of ten actuators",
-        "elites": "the mean is of an eighth of the samples",
-        "temperature": "it is a tenth of the standard deviation of the costs",
-        "touch": "fingertips count as ten times squared lengths of the object",
-    }
-)
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SamplingOptions:
     """Settings of :class:`qdsim.planning.SamplingMpc`.

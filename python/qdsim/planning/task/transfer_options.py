@@ -5,17 +5,11 @@ from __future__ import annotations
 import dataclasses
 from typing import Literal
 
-from qdsim.arguments import fields, flag, former, integer, number, numbers, one_of
+from qdsim.arguments import fields, flag, integer, number, numbers, one_of
 
 __all__ = ["TransferOptions"]
 
 
-@former(
-    removed={
-        "damping_ratio": "the joint springs are damped critically",
-        "shift_grasps": "grasps are moved with the object wherever it carries on",
-    }
-)
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TransferOptions:
     """How a plan is executed.
