@@ -16,6 +16,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from qdsim.array_type import Array
+
 __all__ = [
     "MOST_COUNT",
     "MOST_HELD",
@@ -220,9 +222,7 @@ def real_array(name: str, value: object) -> npt.NDArray[Any]:
     return found
 
 
-def reals(
-    name: str, value: npt.ArrayLike, shape: tuple[int, ...] | None = None
-) -> npt.NDArray[np.float64]:
+def reals(name: str, value: npt.ArrayLike, shape: tuple[int, ...] | None = None) -> Array:
     """Convert real numbers to doubles; an array of doubles is not copied.
 
     Args:
@@ -247,9 +247,7 @@ def _shape_name(shape: tuple[int, ...]) -> str:
     return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
 
 
-def vector(
-    name: str, value: npt.ArrayLike, size: int, *, infinite: bool = False
-) -> npt.NDArray[np.float64]:
+def vector(name: str, value: npt.ArrayLike, size: int, *, infinite: bool = False) -> Array:
     """Return a read-only copy of ``size`` numbers, which must be finite unless infinity is allowed."""
     array = np.array(reals(name, value, (size,)))
     finite(name, array, infinite=infinite)
@@ -257,7 +255,7 @@ def vector(
     return array
 
 
-def spread(name: str, value: npt.ArrayLike | None, size: int) -> npt.NDArray[np.float64]:
+def spread(name: str, value: npt.ArrayLike | None, size: int) -> Array:
     """Return a number, or ``size`` of them, as an array ``(size,)``."""
     array = real_array(name, value)
     if array.shape not in ((), (size,)):
@@ -265,9 +263,7 @@ def spread(name: str, value: npt.ArrayLike | None, size: int) -> npt.NDArray[np.
     return np.array(np.broadcast_to(reals(name, array), (size,)))
 
 
-def finite(
-    name: str, values: npt.NDArray[np.float64], *, infinite: bool = False
-) -> npt.NDArray[np.float64]:
+def finite(name: str, values: Array, *, infinite: bool = False) -> Array:
     """Return the array if all its numbers are finite (with ``infinite``: not NaN)."""
     bad = np.isnan(values) if infinite else ~np.isfinite(values)
     if bad.any():

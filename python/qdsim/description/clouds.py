@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from qdsim._core import CONTACTS_PER_PAIR_MAX, LARGEST
 from qdsim.arguments import number, reals
+from qdsim.array_type import Array
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -33,7 +34,7 @@ class PointCloud:
         TypeError: if the points are not numbers.
     """
 
-    points: npt.NDArray[np.float64]
+    points: Array
     radius: float = 0.0
     contacts: int = 5
 
@@ -94,7 +95,7 @@ class PointCloud:
         return f"PointCloud({len(self)} points, radius={self.radius:g}, contacts={self.contacts})"
 
 
-def checked_points(owner: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+def checked_points(owner: str, values: npt.ArrayLike) -> Array:
     """Check finite numbers (n, 3), n >= 1, and return a read-only copy. Errors begin with ``owner``."""
     points = np.array(reals(owner, values))
     if points.ndim != 2 or points.shape[1] != 3:
@@ -110,7 +111,7 @@ def checked_points(owner: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]
 
 def sample_surface(
     vertices: npt.ArrayLike, faces: npt.ArrayLike, count: int, *, seed: int = 0
-) -> npt.NDArray[np.float64]:
+) -> Array:
     """Sample ``count`` points (count, 3) evenly at random on triangles.
 
     Args:

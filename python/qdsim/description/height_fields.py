@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from qdsim._core import HFIELD_POINTS_MAX, LARGEST
 from qdsim.arguments import number, reals
+from qdsim.array_type import Array
 from qdsim.description import checks
 
 
@@ -36,7 +37,7 @@ class HeightField:
         TypeError: if the heights are not numbers.
     """
 
-    heights: npt.NDArray[np.float64]
+    heights: Array
     size: tuple[float, float]
     base: float = 1.0
 
@@ -71,9 +72,7 @@ class HeightField:
         high = max(abs(float(self.heights.max())), abs(self.bottom))
         return float(np.linalg.norm((*self.size, high)))
 
-    def triangles(
-        self, points: int | None = None
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]:
+    def triangles(self, points: int | None = None) -> tuple[Array, npt.NDArray[np.int32]]:
         """Vertices (n, 3), m, and triangles (k, 3), anticlockwise seen from outside, of the surface
         and the sides.
 

@@ -11,10 +11,10 @@ import functools
 import numpy as np
 import numpy.typing as npt
 
-from qdsim.array_type import SAME
+from qdsim.array_type import SAME, Array
 
 
-def hull_faces(owner: str, vertices: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
+def hull_faces(owner: str, vertices: Array) -> npt.NDArray[np.int32]:
     """(k, 3) triangles of the convex hull of ``vertices`` (n, 3), anticlockwise seen from outside.
 
     Raises ValueError with the owner's name if the points do not span a solid.

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from qdsim.array_type import Array
 from qdsim.description.contact_solver import combined
 from qdsim.description.elements import Elements
 from qdsim.description.shapes import Geom
@@ -30,13 +31,13 @@ class CandidatePairs:
 
     geom: npt.NDArray[np.int32]
     dim: npt.NDArray[np.int32]
-    friction: npt.NDArray[np.float64]
-    margin: npt.NDArray[np.float64]
-    compliance: npt.NDArray[np.float64]
-    restitution: npt.NDArray[np.float64]
-    solref: npt.NDArray[np.float64]
-    solreffriction: npt.NDArray[np.float64]
-    solimp: npt.NDArray[np.float64]
+    friction: Array
+    margin: Array
+    compliance: Array
+    restitution: Array
+    solref: Array
+    solreffriction: Array
+    solimp: Array
 
 
 def weld_ids(description: Elements) -> npt.NDArray[np.int64]:
@@ -102,9 +103,7 @@ def _compliance(stiffness: float | None) -> float:
     return 0.0 if stiffness is None else 1.0 / stiffness
 
 
-def _combine_solver(
-    geoms: tuple[Geom, ...], pairs: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def _combine_solver(geoms: tuple[Geom, ...], pairs: npt.NDArray[np.int64]) -> tuple[Array, Array]:
     """Combine solref (pairs, 2) and solimp (pairs, 5) of the geometries of each pair."""
     ref = np.array([geom.solref for geom in geoms], dtype=np.float64).reshape(-1, 2)
     imp = np.array([geom.solimp for geom in geoms], dtype=np.float64).reshape(-1, 5)
@@ -164,7 +163,7 @@ def _filter(
 
 def _combine(
     description: Elements, geoms: tuple[Geom, ...], pairs: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+) -> tuple[npt.NDArray[np.int64], Array, Array]:
     condim = np.array([geom.condim for geom in geoms], dtype=np.int64)
     priority = np.array([geom.priority for geom in geoms], dtype=np.int64)
     margin = np.array([geom.margin for geom in geoms], dtype=np.float64)

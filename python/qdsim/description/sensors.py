@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from qdsim.array_type import SAME
+from qdsim.array_type import SAME, Array
 from qdsim.description import checks
 from qdsim.description.checks import Vector
 from qdsim.description.shapes import GEOM_SIZES
@@ -171,9 +170,9 @@ class TaxelSensor:
 
     name: str
     geom: str
-    points: npt.NDArray[np.float64] = field(repr=False)
-    normals: npt.NDArray[np.float64] = field(repr=False)
-    area: npt.NDArray[np.float64] = field(repr=False)
+    points: Array = field(repr=False)
+    normals: Array = field(repr=False)
+    area: Array = field(repr=False)
     reach: float
     toward: Vector = (1.0, 0.0, 0.0)
 
@@ -204,7 +203,7 @@ class TaxelSensor:
         checks.assign(self, points=points, normals=normals, area=area, reach=reach, toward=toward)
 
     @property
-    def tangents(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def tangents(self) -> tuple[Array, Array]:
         """(n, 3) and (n, 3) unit vectors along the surface, in the geometry's frame."""
         toward = np.array(self.toward)
         along = toward - (self.normals @ toward)[:, None] * self.normals
@@ -245,7 +244,7 @@ def _check_side(owner: str, which: str, side: object) -> None:
         )
 
 
-def _rows(owner: str, name: str, value: object) -> npt.NDArray[np.float64]:
+def _rows(owner: str, name: str, value: object) -> Array:
     array = np.array(value, dtype=float)
     if array.ndim != 2 or array.shape[1] != 3 or not np.isfinite(array).all():
         raise ValueError(f"{owner}: {name} must be finite numbers (n, 3), got shape {array.shape}")

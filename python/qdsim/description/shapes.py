@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim.arguments import real_array, reals
+from qdsim.array_type import Array
 from qdsim.description import checks
 from qdsim.description.checks import Vector
 from qdsim.description.clouds import PointCloud
@@ -239,7 +240,7 @@ class Mesh:
     """
 
     name: str
-    vertices: npt.NDArray[np.float64]
+    vertices: Array
     faces: npt.NDArray[np.int32] = None  # type: ignore[assignment]
     hull: npt.NDArray[np.int32] | None = None
 

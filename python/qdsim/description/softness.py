@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from qdsim.array_type import Array
 from qdsim.description import checks
 
 
@@ -16,11 +17,11 @@ class FieldArrays(Protocol):
     """The arrays of a ``PressureField``: vertices (n, 3) m, tetrahedra (m, 4), pressure (n,) Pa."""
 
     @property
-    def vertices(self) -> npt.NDArray[np.float64]: ...
+    def vertices(self) -> Array: ...
     @property
     def tetrahedra(self) -> npt.NDArray[np.integer[Any]]: ...
     @property
-    def pressure(self) -> npt.NDArray[np.float64]: ...
+    def pressure(self) -> Array: ...
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from dataclasses import fields, replace
 from xml.etree import ElementTree
 
 import numpy as np
-import numpy.typing as npt
 
+from qdsim.array_type import Array
 from qdsim.description.arrays import rotation_matrix
 from qdsim.description.constraints import Constraint, Coupling, TendonCoupling, Weld
 from qdsim.description.contact_solver import ContactSolver
@@ -116,7 +116,7 @@ def _write_hfield(assets: Element, field: HeightField, name: str) -> None:
     element.set("elevation", _text((field.heights[::-1].ravel() - low) / (rise or 1.0)))
 
 
-def _above(pos: Iterable[float], quat: Iterable[float], height: float) -> npt.NDArray[np.float64]:
+def _above(pos: Iterable[float], quat: Iterable[float], height: float) -> Array:
     """Return the point at ``height`` along the z axis of the frame."""
     return np.asarray(pos) + height * rotation_matrix(quat)[:, 2]
 
@@ -450,7 +450,7 @@ def _write_at_site(root: Element, element: Element, tendon: Tendon) -> None:
     element.set("gear", _text(gear))
 
 
-def _quaternion(rotation: tuple[float, ...]) -> npt.NDArray[np.float64]:
+def _quaternion(rotation: tuple[float, ...]) -> Array:
     """Return the unit quaternion (w, x, y, z) of a rotation vector."""
     half = 0.5 * np.array(rotation)
     angle = np.linalg.norm(half)

@@ -12,8 +12,8 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from qdsim.array_type import Array
 from qdsim.description import Actuator, Tendon
 from qdsim.description.arrays import rotation_matrix
 from qdsim.formats.actuation import FileActuator
@@ -145,9 +145,7 @@ def read_thrusts(r: Reading) -> tuple[Tendon, ...]:
     return tuple(found)
 
 
-def _turned(
-    quat: npt.NDArray[np.float64], reference: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
+def _turned(quat: Array, reference: Array) -> Array:
     """Return the rotation vector of ``quat`` times the inverse of ``reference``, frames of sites in their bodies."""
     import mujoco  # imported late, as in all modules that read files
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qdsim.array_type import Array
 from qdsim.description import Body, Description, Geom, Mesh, Pair
 from qdsim.description.pairs import candidate_pairs
 from qdsim.description.references import unknown_name
@@ -24,7 +25,7 @@ CACHE_VARIABLE = "QDSIM_CACHE"
 _CONVEX = 1e-3
 """A mesh counts as convex if it fills its convex hull but for this part of the volume."""
 
-Pieces = list[tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]]
+Pieces = list[tuple[Array, npt.NDArray[np.int32]]]
 
 
 def decompose(

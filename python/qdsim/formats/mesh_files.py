@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qdsim.array_type import Array
+
 _MUJOCO_READS = (".stl", ".obj", ".msh")
 
 STL_FACES_MOST = 200_000
 """Largest number of triangles that MuJoCo reads from an .stl file."""
 
-Triangles = tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]
+Triangles = tuple[Array, npt.NDArray[np.int32]]
 
 
 def mujoco_reads(name: str, content: bytes) -> bool:

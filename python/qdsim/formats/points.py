@@ -6,8 +6,8 @@ import os
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from qdsim.array_type import Array
 from qdsim.description.clouds import checked_points, sample_surface
 from qdsim.whole_files import opened
 
@@ -16,7 +16,7 @@ _MESH_SUFFIXES = (".ply", ".obj", ".stl")
 
 def read_points(
     path: str | os.PathLike[str], count: int | None = None, *, seed: int = 0, scale: float = 1.0
-) -> npt.NDArray[np.float64]:
+) -> Array:
     """Read points (n, 3) from a file, for ``qdsim.PointCloud``.
 
     Args:

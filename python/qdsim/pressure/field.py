@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from qdsim import _core
 from qdsim.arguments import finite, instance, number, real_array, vector
+from qdsim.array_type import Array
 from qdsim.pressure import tessellation, volumes
-from qdsim.pressure.tessellation import Array, Indices, Tessellation
+from qdsim.pressure.tessellation import Indices, Tessellation
 
 __all__ = ["HalfSpace", "PressureField", "RigidSurface"]
 

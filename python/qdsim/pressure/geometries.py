@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qdsim.array_type import SAME
+from qdsim.array_type import SAME, Array
 from qdsim.description.elements import Elements, ModelWarning
 from qdsim.description.shapes import Geom, Mesh
 from qdsim.description.softness import FieldArrays
 from qdsim.pressure import tessellation
-from qdsim.pressure.tessellation import Array, Indices
+from qdsim.pressure.tessellation import Indices
 
 __all__ = ["field_arrays"]
 

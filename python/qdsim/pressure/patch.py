@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from qdsim import _core
 from qdsim.arguments import number
+from qdsim.array_type import Array
 from qdsim.pressure.field import HalfSpace, PressureField, RigidSurface
-from qdsim.pressure.tessellation import Array, is_closed
+from qdsim.pressure.tessellation import is_closed
 
 __all__ = ["POLYGON_DTYPE", "Body", "Patch", "pressure_energy", "pressure_patch"]
 

@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from qdsim.array_type import ROUNDING
+from qdsim.array_type import ROUNDING, Array
 from qdsim.description.elements import ModelWarning
 
 __all__ = [
@@ -31,7 +31,6 @@ __all__ = [
     "surface_of",
 ]
 
-Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int32]
 Tessellation = tuple[Array, Indices, Array]
 

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from qdsim.arguments import MOST_HELD
-from qdsim.pressure.tessellation import Array, Indices, Tessellation, is_closed, surface_of
+from qdsim.array_type import Array
+from qdsim.pressure.tessellation import Indices, Tessellation, is_closed, surface_of
 
 __all__ = ["depths", "read_tetrahedra", "tetrahedra_within"]
 

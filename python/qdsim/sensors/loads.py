@@ -81,9 +81,7 @@ class Poses:
         )
 
 
-def local(
-    frame: tuple[Array, Array], sample: npt.NDArray[np.intp], point: npt.NDArray[np.float64]
-) -> Array:
+def local(frame: tuple[Array, Array], sample: npt.NDArray[np.intp], point: Array) -> Array:
     """Transform world points (n, 3) at the steps ``sample`` (n) into a frame given by `Poses.frame`."""
     pos, rot = frame
     return np.asarray((np.swapaxes(rot, 1, 2)[sample] @ (point - pos[sample])[:, :, None])[..., 0])

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
+from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning import EdgeKind, Tree
 from qdsim.viewer.roles import Roles
 from qdsim.viewer.stage import Branches
 
 __all__ = ["branches_of"]
-
-Array = npt.NDArray[np.float64]
 
 _NONE = np.zeros((0, 2, 3))
 

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from qdsim.array_type import Array
 from qdsim.planning.drawing.style import STYLE
 from qdsim.step import Step
 
 __all__ = ["Forces", "cone_lines", "forces_of"]
-
-Array = npt.NDArray[np.float64]
 
 _FEW = 4
 """Largest number of parallel contacts of two bodies that are drawn one by one, such as the corners of a box."""

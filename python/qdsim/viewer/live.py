@@ -13,13 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim._core import SolverError
+from qdsim.array_type import Array
 from qdsim.model import DEFAULT_MARGIN, Model
 from qdsim.planning.task.robot import GRAVITY, command_range
 from qdsim.step import Options, Step, step
 
 __all__ = ["Live"]
-
-Array = npt.NDArray[np.float64]
 
 _PERIOD = 1.0 / 30.0
 """Time between frames, s."""

@@ -7,13 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from qdsim.array_type import Array
 from qdsim.contact_surfaces import ContactSurface
 from qdsim.planning.drawing.patches import pressure_colours
 
 __all__ = ["BANDS", "band_colours", "bands", "highest_pressure"]
-
-Array = npt.NDArray[np.float64]
-
 
 BANDS = 16
 """Number of ranges of pressure; each range is a mesh of one colour."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
+
+from qdsim.array_type import Array
 
 __all__ = ["quaternions"]
-
-Array = npt.NDArray[np.float64]
 
 
 def quaternions(matrices: Array) -> Array:

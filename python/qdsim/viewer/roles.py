@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from qdsim.array_type import Array
 from qdsim.description.arrays import rotation_matrix
 from qdsim.model import Model
 from qdsim.planning.drawing.planar import is_flat
@@ -16,7 +16,6 @@ from qdsim.planning.drawing.style import STYLE
 
 __all__ = ["Roles", "rgb", "roles_of"]
 
-Array = npt.NDArray[np.float64]
 Colour = tuple[int, int, int]
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from qdsim.array_type import Array
 from qdsim.contact_surfaces import ContactSurface
 from qdsim.description.arrays import rotation_matrix
 from qdsim.model import Model
@@ -25,8 +25,6 @@ from qdsim.viewer.surfaces import Surface
 from qdsim.viewer.tones import LIGHT, toned
 
 __all__ = ["LAYERS", "Scene"]
-
-Array = npt.NDArray[np.float64]
 
 _SMOOTHED = "#1E6FB8"
 """Colour of the forces of a smoothed step, which act at a distance."""

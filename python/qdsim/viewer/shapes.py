@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from qdsim.array_type import Array
 from qdsim.description import Geom
 from qdsim.description.arrays import rotation_matrix
 from qdsim.model import Model
@@ -19,8 +20,6 @@ from qdsim.viewer.roles import Roles
 from qdsim.viewer.surfaces import Surface, bar, disc, flat_bar, surface_of
 
 __all__ = ["Shape", "octants", "shapes_of"]
-
-Array = npt.NDArray[np.float64]
 
 _THICK = {"robot": 0.6, "object": 0.4, "world": 0.4}
 """Half the thickness of flat bodies, in radii of the robot's discs."""

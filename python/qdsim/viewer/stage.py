@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from qdsim.array_type import Array
 from qdsim.contact_surfaces import pressure_surface
 from qdsim.model import Model
 from qdsim.viewer.forces import Forces, forces_of
@@ -21,8 +21,6 @@ from qdsim.viewer.shapes import Shape, octants, shapes_of
 from qdsim.viewer.surfaces import Surface, thinned
 
 __all__ = ["Branches", "stage_of"]
-
-Array = npt.NDArray[np.float64]
 
 _UNIT = 2e-5
 """Quaternions are rounded to multiples of this number, positions to multiples of this share of the visible size."""

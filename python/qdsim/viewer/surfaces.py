@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qdsim.array_type import Array
 from qdsim.description import Geom
 from qdsim.model import Model
 from qdsim.planning.drawing.style import STYLE
 from qdsim.viewer.needs import need
 
 __all__ = ["Surface", "bar", "disc", "flat_bar", "surface_of", "thinned"]
-
-Array = npt.NDArray[np.float64]
 
 _SHARP = math.radians(25.0)
 """An edge of a mesh is drawn if its faces meet at more than this angle."""

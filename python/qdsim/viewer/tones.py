@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
+
+from qdsim.array_type import Array
 
 __all__ = ["LIGHT", "toned"]
-
-Array = npt.NDArray[np.float64]
 
 LIGHT = 1.6
 """Light on a surface that faces the lights; with light 1 a surface shows its own colour. It is more than 1, because

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim.arguments import finite, instance, integer, number, path_of, reals
+from qdsim.array_type import Array
 from qdsim.contact_surfaces import pressure_surface
 from qdsim.model import Model
 from qdsim.planning import Plan, Tree
@@ -36,8 +37,6 @@ from qdsim.viewer.stage import Branches, stage_of
 from qdsim.whole_files import replacing
 
 __all__ = ["Viewer"]
-
-Array = npt.NDArray[np.float64]
 
 _ANGLE = math.radians(30.0)
 """Vertical angle of the first view, rad."""

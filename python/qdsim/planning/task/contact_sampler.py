@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from qdsim.array_type import Array
 from qdsim.model import Model
 
 __all__ = ["ContactSampler"]
@@ -15,6 +15,4 @@ __all__ = ["ContactSampler"]
 class ContactSampler(Protocol):
     """Draws a grasp of the object at its pose in ``q`` ``(nq,)``; None if it finds none."""
 
-    def __call__(
-        self, model: Model, q: NDArray[np.float64], rng: np.random.Generator
-    ) -> NDArray[np.float64] | None: ...
+    def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None: ...

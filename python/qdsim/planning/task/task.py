@@ -7,7 +7,7 @@ import functools
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from qdsim.arguments import fields, instance, number, reals, vector
 from qdsim.array_type import ROUNDING, Array
@@ -306,7 +306,7 @@ def _pose_change(task: Task) -> str:
     return " and ".join(parts + ([f"{turn:.3g} rad"] if task.space.rotation.any() else []))
 
 
-def _bounds(name: str, given: ArrayLike | None, limits: Array) -> NDArray[np.float64]:
+def _bounds(name: str, given: ArrayLike | None, limits: Array) -> Array:
     if given is None:
         return limits
     array = np.array(reals(name, given))
