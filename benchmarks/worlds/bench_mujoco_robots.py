@@ -13,19 +13,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
-import subprocess
-import sys
 import time
 import warnings
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from bench_robots import compiled, files_in, first_line, kind_of
+from bench_robots import compiled, files_in, first_line, in_a_process, kind_of
 
 STEPS, EVERY = 200, 10
-CPU_LIMIT = 60  # s
 SHAPES = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
 SAME, CLOSE = 1e-9, 1e-7  # m; of velocities: the same step
 Row = dict[str, Any]
@@ -132,24 +128,6 @@ def mocap_of(mj: Any, data: Any) -> Any:
     return np.hstack((data.mocap_pos, data.mocap_quat)) if mj.nmocap else None
 
 
-def in_a_process(path: Path, integrator: str) -> Row:
-    limit = (resource.RLIMIT_CPU, (CPU_LIMIT, CPU_LIMIT + 5))
-    try:
-        done = subprocess.run(
-            [sys.executable, __file__, "--one", str(path), "--integrator", integrator],
-            capture_output=True,
-            text=True,
-            timeout=6 * CPU_LIMIT,
-            preexec_fn=lambda: resource.setrlimit(*limit),
-        )
-        return dict(json.loads(done.stdout.splitlines()[-1]))
-    except subprocess.TimeoutExpired:
-        return {"compiled": True, "reason": "too slow"}
-    except (IndexError, ValueError):
-        tail = (done.stderr.strip().splitlines() or ["too slow, or crashed"])[-1][:200]
-        return {"compiled": True, "reason": tail}
-
-
 def cell(errors: list[float]) -> str:
     return f"{max(errors):.0e}" if errors else ""
 
@@ -224,7 +202,7 @@ def main() -> None:
             key = f"{name}/{path.relative_to(folder)}"
             if key in rows or time.perf_counter() - begin > 60.0 * given.minutes:
                 continue
-            rows[key] = in_a_process(path, given.integrator)
+            rows[key] = in_a_process(__file__, path, "--integrator", given.integrator)
             with given.cache.open("a") as file:
                 file.write(json.dumps({key: rows[key]}) + "\n")
     print(f"{table(rows)}\n\n{files(rows)}")

@@ -312,13 +312,13 @@ def survey(path: Path, stand_ins: bool) -> Row:
 # ---------------------------------------------------------------- many files
 
 
-def in_a_process(path: Path, stand_ins: bool) -> Row:
-    command = [sys.executable, __file__, "--one", str(path)] + ["--stand-ins"] * stand_ins
+def in_a_process(script: str, path: Path, *flags: str) -> Row:
+    """Return what ``script --one path`` prints in a process of its own, which may crash or take too long."""
     limit = (resource.RLIMIT_CPU, (CPU_LIMIT, CPU_LIMIT + 5))
     begin = time.perf_counter()
     try:
         done = subprocess.run(
-            command,
+            [sys.executable, script, "--one", str(path), *flags],
             capture_output=True,
             text=True,
             timeout=6 * CPU_LIMIT,
@@ -445,7 +445,7 @@ def main() -> None:
             turn += 1
             if turn % parts != part:
                 continue
-            rows[key] = in_a_process(path, given.stand_ins)
+            rows[key] = in_a_process(__file__, path, *["--stand-ins"] * given.stand_ins)
             with given.cache.open("a") as file:
                 file.write(json.dumps({key: rows[key]}) + "\n")
     text = f"{table(rows)}\n\n{reasons(rows)}\n"

@@ -65,7 +65,7 @@ class RoadmapPlan(Plan):
 
 
 class Roadmap:
-    """Resting poses of an object, connected by tested motions; :func:`roadmap` makes one.
+    """A probabilistic roadmap: resting poses of an object, connected by tested motions; :func:`roadmap` makes one.
 
     Attributes:
         task: The task; its goal is not used.

@@ -12,7 +12,7 @@ __all__ = ["RefineOptions"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RefineOptions:
-    """How plans are refined.
+    """Settings of :func:`qdsim.planning.refine`.
 
     Attributes:
         h: time step of the refined plan in s; None: a quarter of the task's.

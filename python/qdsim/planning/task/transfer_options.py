@@ -12,7 +12,7 @@ __all__ = ["TransferOptions"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TransferOptions:
-    """How a plan is executed.
+    """Settings of an execution: the simulated world, and the speed of the commands.
 
     Attributes:
         speed: largest speed at which commands move a link of the robot, m/s.
