@@ -40,9 +40,9 @@ from qdsim import planning, systems
 from qdsim.array_type import Array
 from qdsim.dynamics import DynamicOptions
 from qdsim.planning import Plan, RRTOptions, Task, TransferOptions
+from qdsim.planning.execution.controller_names import mover_of
 from qdsim.planning.execution.execution import Execution
 from qdsim.planning.execution.own_plant import judging_options
-from qdsim.planning.execution.ways import mover_of
 from qdsim.planning.plans.plan import plan_for
 from qdsim.planning.plans.segment import Segment
 

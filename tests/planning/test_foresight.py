@@ -8,7 +8,7 @@ import pytest
 import qdsim
 from qdsim import planning, systems
 from qdsim.planning.execution.foresight import Foresight
-from qdsim.planning.execution.keeping import Keeping
+from qdsim.planning.execution.goal_hold import GoalHold
 from qdsim.planning.execution.loops.hand import Hand
 from qdsim.planning.execution.loops.loop import FAULTS, Record, Sample, drive
 from qdsim.planning.execution.plant import Plant, second_order
@@ -84,9 +84,9 @@ def test_what_stays_is_not_moved() -> None:
     task = task.towards(task.with_object(task.start, np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.1])))
     loop = planning.Executor(task, world=planning.TransferOptions(timestep=1e-3, force=0.7))
     u = np.array(loop._execution.command)
-    keeping = Keeping(loop._plant, loop._controllers, loop._routes.track(None), 0.1)
+    hold = GoalHold(loop._plant, loop._controllers, loop._routes.track(None), 0.1)
     for _ in range(3):
-        assert np.array_equal(keeping.command(u)[0], u)
+        assert np.array_equal(hold.command(u)[0], u)
 
 
 @pytest.mark.long

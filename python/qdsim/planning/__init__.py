@@ -16,7 +16,7 @@ from qdsim.planning.execution.executor_report import EdgeReport, ExecutorReport,
 from qdsim.planning.execution.loops.stabilizer import Stabilizer
 from qdsim.planning.execution.pacing import paced
 from qdsim.planning.execution.recording import Recording
-from qdsim.planning.execution.robot import Robot
+from qdsim.planning.execution.robot_interface import Robot
 from qdsim.planning.execution.strokes import GaitOptions, Stroke, StrokePlanner, gait
 from qdsim.planning.execution.transfer import (
     SegmentTransfer,

@@ -20,7 +20,7 @@ from qdsim.planning.execution.loops.track import Track
 from qdsim.planning.execution.own_plant import OwnPlant
 from qdsim.planning.execution.plant import Plant
 from qdsim.planning.execution.recording import Recorder
-from qdsim.planning.execution.robot import Robot, RobotPlant
+from qdsim.planning.execution.robot_interface import Robot, RobotPlant
 from qdsim.planning.execution.schedule import Schedule
 from qdsim.planning.execution.simulators import Simulator
 from qdsim.planning.execution.world import World

@@ -18,13 +18,13 @@ from qdsim.planning.execution.execution import Execution, SegmentTransfer
 from qdsim.planning.execution.executor_options import ExecutorOptions
 from qdsim.planning.execution.executor_report import EdgeReport, ExecutorReport, ExecutorState
 from qdsim.planning.execution.foresight import Foresight
-from qdsim.planning.execution.keeping import Keeping
+from qdsim.planning.execution.goal_hold import GoalHold
 from qdsim.planning.execution.loops.hand import Hand
 from qdsim.planning.execution.loops.loop import Commands, Outcome, Record, ramp
 from qdsim.planning.execution.loops.pursuit import pursue
 from qdsim.planning.execution.loops.track import Track
 from qdsim.planning.execution.plant import Plant, second_order
-from qdsim.planning.execution.robot import Robot, RobotPlant
+from qdsim.planning.execution.robot_interface import Robot, RobotPlant
 from qdsim.planning.execution.routes import Edge, Planner, Routes
 from qdsim.planning.execution.simulators import (
     Word,
@@ -309,7 +309,7 @@ class Executor:
             pose = None
             u = self._plant.within(np.asarray(self.task.model.command_from(self._plant.q)))
             yield from ramp(self._execution.command, u, count)
-        keeping = Keeping(
+        hold = GoalHold(
             self._plant, self._controllers, self._routes.track(None), self._pace.control_period
         )
         while self._held < self.options.hold or inside < PERIODS:
@@ -322,7 +322,7 @@ class Executor:
             else:
                 u = u_next = self._execution.command
                 if self._heavy:
-                    u_next, seconds = keeping.command(u)
+                    u_next, seconds = hold.command(u)
                     count = max(1, round(seconds / self._plant.timestep))
                 yield from ramp(u, u_next, count)
             if self._routes.far() > 1.0:

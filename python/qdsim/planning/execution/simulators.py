@@ -10,7 +10,7 @@ from qdsim.dynamics import DynamicOptions
 from qdsim.model import Model
 from qdsim.planning.execution.own_plant import judging_options
 from qdsim.planning.execution.plant import second_order
-from qdsim.planning.execution.robot import Robot
+from qdsim.planning.execution.robot_interface import Robot
 from qdsim.planning.task.transfer_options import TransferOptions
 from qdsim.step import Options
 

@@ -17,6 +17,7 @@ import numpy as np
 from qdsim.arguments import flag, instance
 from qdsim.dynamics import DynamicOptions
 from qdsim.model import Model
+from qdsim.planning.execution.controller_names import EXECUTED, Loop, chosen_word, mover_of, word_of
 from qdsim.planning.execution.execution import Execution, SegmentTransfer, within
 from qdsim.planning.execution.executor import Executor
 from qdsim.planning.execution.executor_options import ExecutorOptions
@@ -27,7 +28,6 @@ from qdsim.planning.execution.recording import Recording
 from qdsim.planning.execution.routes import Planner
 from qdsim.planning.execution.simulators import simulator_of, world_in_words
 from qdsim.planning.execution.strokes import GaitOptions
-from qdsim.planning.execution.ways import EXECUTED, Loop, chosen_word, mover_of, word_of
 from qdsim.planning.plans.plan import Plan, model_of
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task

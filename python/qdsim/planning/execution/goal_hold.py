@@ -9,10 +9,10 @@ from qdsim.planning.execution.loops.steering import Steering
 from qdsim.planning.execution.loops.track import Track
 from qdsim.planning.tracking.arrival import NEARER, WITHIN
 
-__all__ = ["Keeping"]
+__all__ = ["GoalHold"]
 
 
-class Keeping:
+class GoalHold:
     """Keeps the command while the object is near its goal, and brings back an object that drifts.
 
     Between fingers whose contacts creep, an object drifts under any constant command. Once it has left
