@@ -23,7 +23,7 @@ _TRIES, _SHORTER = 4, 0.7
 """Number of lengths of a stroke that are rolled out, the whole stroke first, and the share of the time after which the
 last one ended, or was given up, that the next one takes."""
 _WORTH = 0.5
-"""Share of a stroke's gain in the model that it has to bring in the roll-out; else shorter ones are tried as well."""
+"""Share of a stroke's gain in the model that it has to bring in the rollout; else shorter ones are tried as well."""
 
 
 class Foresight:
@@ -40,7 +40,7 @@ class Foresight:
         hold: Time for which an object is held at its goal, s.
 
     Attributes:
-        path: Measurements of the last roll-out that :meth:`best` or :meth:`keeps` found good, one a control period.
+        path: Measurements of the last rollout that :meth:`best` or :meth:`keeps` found good, one a control period.
     """
 
     def __init__(

@@ -47,7 +47,7 @@ FORESEEN = dataclasses.replace(LEAVING, time_limit=0.3)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GaitOptions:
-    """How strokes are found.
+    """Settings of a finger gait: how strokes are found, motions of the object in one grasp.
 
     Attributes:
         grip: How the object is held.
@@ -84,7 +84,7 @@ class Stroke:
 
 
 class StrokePlanner:
-    """Finds strokes towards a task's goal.
+    """Finds strokes towards a task's goal: motions of the object in one grasp of fingers that hold it.
 
     Args:
         task: The task; its sampler draws the grasps. The ``epsilon`` that `paced` gives a task is not
@@ -317,7 +317,8 @@ class StrokePlanner:
 def gait(
     task: Task, options: GaitOptions | None = None, rng: int | np.random.Generator = 0
 ) -> Plan | None:
-    """Plan strokes to the task's goal in the quasi-dynamic model; None if there are none.
+    """Plan a finger gait to the task's goal in the quasi-dynamic model: strokes (motions of the object in one grasp) and
+    regrasps; None if there is none.
 
     The search is greedy: from the grasps drawn at the present pose, it takes the stroke that brings
     the object nearest to the goal. Between strokes the object rests on its surroundings.

@@ -50,7 +50,7 @@ __all__ = [
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Transfer:
-    """An executed plan.
+    """Result of :func:`transfer`: how far the object ended from the goal, and how each segment went.
 
     Attributes:
         segments: One entry per segment, also for segments that could not be begun, or per attempt

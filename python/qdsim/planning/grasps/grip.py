@@ -79,7 +79,7 @@ ADRIFT = 0.1
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GripOptions:
-    """How an object is held.
+    """Settings of a :class:`Grip`.
 
     Attributes:
         press: Least normal force of a finger in contact, in weights of the object.

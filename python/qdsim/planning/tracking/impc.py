@@ -51,7 +51,7 @@ class ImpcResult:
             (the object's part of the last term), best_cost so far, half width of its trust region
             (largest over the actuators; 0 for the guess), kappa (NaN for schemes without), errors
             of the object at the end (m, rad); and up to there: steps, linearizations (samples
-            counted), quadratic programs and their iterations, roll-outs that failed, seconds.
+            counted), quadratic programs and their iterations, rollouts that failed, seconds.
     """
 
     task: Task

@@ -58,7 +58,8 @@ class MpcReport:
 
 
 class Mpc:
-    """Moves an object to the task's goal by iMPC in closed loop, from any measured configuration.
+    """A model-predictive controller that moves an object to the task's goal by iMPC: from each measured
+    configuration it computes the command of the next period.
 
     Every call shifts the trajectory of the previous call by one step, rolls it out from the
     measured configuration, improves it by an iteration of ``options.method`` ``"feedback"``, and

@@ -65,8 +65,8 @@ class SamplingReport:
 
 
 class SamplingMpc:
-    """Moves an object to the task's goal by sampled rollouts in closed loop, from any measured
-    configuration.
+    """A sampling-based model-predictive controller that moves an object to the task's goal: from each
+    measured configuration it computes the command of the next period by rollouts of random commands.
 
     Every call shifts the commands of the previous call by one period, adds noise along splines,
     rolls all samples out in one batch, and returns the first command of their combination according

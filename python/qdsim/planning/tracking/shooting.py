@@ -1,4 +1,4 @@
-"""The parts of iMPC: local models along a trajectory, the quadratic program, roll-outs."""
+"""The parts of iMPC: local models along a trajectory, the quadratic program, rollouts."""
 
 from __future__ import annotations
 
@@ -267,7 +267,7 @@ class Shooting:
         low, high = room(self.difference(q, self.task.start), lower, upper)
         return np.ascontiguousarray(low), np.ascontiguousarray(high)
 
-    # ---------------------------------------------------------------- roll-outs
+    # ---------------------------------------------------------------- rollouts
 
     def roll_out(self, start: Array, u: Array, before: Array) -> Trajectory:
         """Roll out commands (T, nu) from ``start``.

@@ -29,13 +29,12 @@ __all__ = ["LEAVING", "Hand"]
 _ROLLED = 6e-3
 """Distance of the object from where it should be at which a stroke or a regrasp is given up, m; with a
 tenth, test_holds_that_creep.py fails."""
-_LATE = 0.5 * _ROLLED
-"""Distance of the object from where it should be at which its path waits for it, m."""
 _LAGS = 0.1
 """Rotation by which an object may lag behind a stroke, rad. One that lags by more is stuck, and fingers that go on pulling
 lose it."""
-_UNLIKE = 0.5
-"""Share of these two by which an object may leave the path that was foreseen: the world is then unlike its model."""
+_EARLY = 0.5
+"""Share of these two from which something is done: the path waits for an object that is late, and an object that leaves
+the path of its rollout is in a world unlike the model."""
 LEAVING = MotionOptions(
     clearance=3e-3, speed=2.0, acceleration=None, penetration=5e-3, time_limit=2.0
 )
@@ -176,7 +175,7 @@ class Hand:
             record: Measures the execution.
             settle: Time at the end, s.
             give_up: Whether to stop if the grip is bad; else the object is held in place.
-            foreseen: Measurements of a roll-out, one a period; the grip counts as bad if the object leaves that path.
+            foreseen: Measurements of a rollout, one a period; the grip counts as bad if the object leaves that path.
         """
         bad, frozen, end = 0, None, schedule.duration + settle
         self.phase, time, nearest, idle = 0.0, 0.0, np.inf, 0.0
@@ -187,7 +186,7 @@ class Hand:
                 return "lost"
             planned = planned if frozen is None else frozen
             shift, turn = self.space.errors(q, planned)
-            late = shift > _LATE and frozen is None
+            late = shift > _EARLY * _ROLLED and frozen is None
             idle = idle + self.period if late and shift >= nearest else 0.0
             nearest = min(nearest, shift) if late else np.inf
             step = 0.0 if late and idle < SETTLE else self.period
@@ -200,7 +199,7 @@ class Hand:
             if foreseen:
                 last = min(round(time / self.period), len(foreseen) - 1)
                 shift, turn = self.space.errors(q, foreseen[last].executed)
-                near = near and shift <= _UNLIKE * _ROLLED and turn <= _UNLIKE * _LAGS
+                near = near and shift <= _EARLY * _ROLLED and turn <= _EARLY * _LAGS
             self.phase, time = self.phase + step, time + self.period
             bad = 0 if near and self.grip.holds(made) else bad + 1
             if bad >= FAULTS and frozen is None:
