@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning import Motion, Plan, Recording, Tree
 from qdsim.planning.drawing.words import left_text
 from qdsim.step import Step
 
 __all__ = ["Film", "Frame", "film_of_path", "film_of_plan", "film_of_recording", "film_of_tree"]
-
-Array = npt.NDArray[np.float64]
 
 _PAUSE = 0.5
 """Time for which a change of grasp without a motion is shown, s."""
