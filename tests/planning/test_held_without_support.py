@@ -13,10 +13,20 @@ from qdsim.planning.execution.plant import Plant, second_order
 from qdsim.planning.execution.strokes import StrokePlanner
 from qdsim.planning.grasps.equilibrium import contact_rows
 from qdsim.planning.grasps.grip import Grip
-from qdsim.planning.grasps.samplers.holding import Either, with_holding
+from qdsim.planning.grasps.resting import landing
+from qdsim.planning.grasps.samplers.holding import Either, with_holding, without_holding
 from qdsim.planning.task.robot import lies_on_a_plane
 
 SPEED, DRAG, MASS, PERIOD = 0.05, 10.0, 1.0, 0.02
+# A box between two fingertips, which press against two of its sides, at the height of its centre.
+PINCH = """<mujoco><default><geom friction="{friction}"/></default><worldbody>
+  <body name="box"><freejoint/><geom type="box" size=".03 .03 .03" mass=".06"/></body>
+  <body pos="-.04 0 0"><joint name="lx" type="slide" axis="1 0 0"/>
+    <joint name="lz" type="slide" axis="0 0 1"/><geom size=".01" mass=".04"/></body>
+  <body pos=".04 0 0"><joint name="rx" type="slide" axis="1 0 0"/>
+    <joint name="rz" type="slide" axis="0 0 1"/><geom size=".01" mass=".04"/></body>
+  </worldbody><actuator><position joint="lx" kp="500"/><position joint="lz" kp="500"/>
+  <position joint="rx" kp="500"/><position joint="rz" kp="500"/></actuator></mujoco>"""
 
 
 def pen() -> Task:
@@ -101,6 +111,44 @@ def test_a_goal_in_the_air_needs_grasps_that_carry() -> None:
     wider = with_holding(up, grip_of(up), np.random.default_rng(0))
     assert isinstance(wider.sampler, Either)
     assert isinstance(wider.sampler.second, planning.SurfaceSampler)
+
+
+@pytest.mark.parametrize("friction", [0.1, 0.3, 1.0])
+def test_fingers_press_as_hard_as_friction_asks(friction: float) -> None:
+    """Coulomb's law: two fingers that carry a weight press with at least half of it, divided by the coefficient."""
+    model = qdsim.load(PINCH.format(friction=friction))
+    grip = Grip(model, "box", 0.03)
+    made = grip.command(np.array(model.default_q), np.zeros(6), lean=False)
+    assert made.fingers == 2 and grip.holds(made)
+    assert made.residual < 0.05 * grip.weight
+    assert np.all(made.forces > 0.95 * grip.weight / (2.0 * friction))
+
+
+@pytest.mark.long
+def test_a_box_between_arms_is_lifted_from_below_its_goal() -> None:
+    """One in twelve of the task's grasps holds it, and one in twenty or more leads to the goal. There the arms alone
+    bear its weight, and it stays."""
+    whole = systems.load("iiwa_bimanual_box").tasks["turn"]
+    task = whole.towards(whole.with_object(whole.start, np.array([0.04, 0.09, 0.15, 0, 0, -0.1])))
+    below = landing(task.model, task.aim, "box", task.options)
+    assert below is not None
+    wider = with_holding(task, grip_of(task), np.random.default_rng(0))
+    found = StrokePlanner(wider).candidates(below)
+    assert found and task.reached(found[0].segment.end)
+    end, u = found[0].segment.end, found[0].segment.inputs[-1]
+    for _ in range(3):
+        after = qdsim.step(task.model, end, u, task.options)
+        assert task.space.errors(after.q_next, found[0].segment.end)[0] < 2e-3
+        end = after.q_next
+    ground = (after.contacts["body_a"] == 0) & (after.contacts["dist"] < 1e-3)
+    assert not ground.any()
+
+
+def test_a_task_without_the_grasps_that_were_added() -> None:
+    task = pen()
+    wider = with_holding(task, grip_of(task), np.random.default_rng(0))
+    assert wider is not task and without_holding(wider).sampler is task.sampler
+    assert without_holding(task) is task
 
 
 @pytest.mark.long

@@ -21,8 +21,10 @@ from qdsim.planning.execution.loops.hand import LEAVING
 from qdsim.planning.grasps.carried import Carried, grip_of_steps, unloaded
 from qdsim.planning.grasps.grip import GripOptions
 from qdsim.planning.grasps.resting import FALLS, is_stable, landing
+from qdsim.planning.grasps.samplers.holding import without_holding
 from qdsim.planning.grasps.samplers.touching import TRIES
 from qdsim.planning.motion.motion import MotionError, connect
+from qdsim.planning.plans.executable import LEAVE
 from qdsim.planning.plans.plan import Plan, plan_for
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.task.robot import TOUCHING
@@ -40,6 +42,11 @@ _STEPS = 24
 
 _SPARE = 2
 """Number of strokes to a goal in the air that suffice: drawing grasps that carry takes long, and some cannot be reached."""
+
+_LIFTS, _HELD, _LOOKS = 600, 60, 96
+"""Largest numbers of grasps of a task's own sampler that are drawn for a lift, if others do not lead to the goal, and of
+those that hold the object and are tried; and number of draws after which no more follow if none has held it. Of a box
+between two arms one grasp in 12 holds it, and one in 20 to 200 leads to a goal; 200 draws take 1 to 2 s."""
 
 FORESEEN = dataclasses.replace(LEAVING, time_limit=0.3)
 """Settings for testing whether motions between grasps exist, with a shorter time limit than that of the execution."""
@@ -129,6 +136,7 @@ class StrokePlanner:
         self._below = None
         if self.hangs:
             self._below = landing(task.model, task.aim, task.object, task.options)
+        self._own, self._looked, self._held = without_holding(task), 0, 0
         self._plant, self._hold, self.slips = plant or task.options, hold, 0
         self.rng, self._load = generator_of(rng), load
 
@@ -159,7 +167,45 @@ class StrokePlanner:
                 there += self.hangs and task.reached(stroke.segment.end)
             if there == _SPARE:
                 break
+        if not there and self._is_below(q):
+            least = 0.5 * task.position_tolerance
+            found = [s for s in found if s.gain > least] + self._lifts(q)
         return sorted(found, key=lambda stroke: -stroke.gain)
+
+    def _is_below(self, q: Array) -> bool:
+        """Return whether the object rests below a goal in the air, so that nothing but a lift brings it much nearer, and
+        the task's own sampler, of which few grasps hold, has not been tried alone."""
+        task, below = self.task, self._below
+        if self._own is task or below is None:
+            return False
+        return bool(task.in_tolerances(task.goals.apart(q, below)) <= LEAVE)
+
+    def _lifts(self, q: Array) -> list[Stroke]:
+        """Find strokes to a goal in the air from many grasps that hold the object without its support.
+
+        Most grasps of a task are for pushing. Whether one holds the object is seen at once.
+        """
+        task, found, still = self.task, list[Stroke](), np.zeros(self.task.space.size)
+        tried = 0
+        for _ in range(_LIFTS):
+            if (
+                len(found) == _SPARE
+                or tried == _HELD
+                or self._looked >= _LOOKS > self._held * _LOOKS
+            ):
+                break
+            grasp = self._own.grasp(q, self.rng)
+            self._looked += 1
+            if grasp is None or not self.grip.holds(self.grip.command(grasp, still, lean=False)):
+                continue
+            self._held, tried = self._held + 1, tried + 1
+            stroke = self.stroke(grasp, LEAVING.clearance)
+            if task.reached(stroke.segment.end):
+                if self._stays(grasp, stroke):
+                    found.append(stroke)
+                else:
+                    self.slips += 1
+        return found
 
     def best(self, q: Array) -> Stroke | None:
         """Return the best of a stroke that lifts the object, one that does not, and one to below a goal in the air;

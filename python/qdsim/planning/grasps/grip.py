@@ -83,7 +83,8 @@ class GripOptions:
 
     Attributes:
         press: Least normal force of a finger in contact, in weights of the object.
-        most: Largest normal force of a finger, in weights of the object.
+        most: Largest normal force of a finger, in weights of the object, where its friction coefficient is one or more;
+            with smaller friction the forces are larger in proportion, because an object that is carried needs them.
         near: Fingers farther away than this distance are not moved, m.
         reach: The same while a grasp closes: fingers within this distance move to the object, m.
         period: Control period, s.
@@ -459,7 +460,10 @@ class Grip:
         sides_of = np.zeros((2 * fingers, count))
         sides_of[np.arange(fingers), pressing] = 1.0
         sides_of[np.arange(fingers) + fingers, pressing] = -1.0
-        ends = np.repeat([-press * self.options.press, self.options.most], fingers) * self.weight
+        rubs = np.array([scale[n + 1] if size > 1 else 1.0 for n, size in zip(normals, cones)])
+        most = self.options.most / np.minimum(rubs, 1.0)[finger >= 0]
+        least = np.full(fingers, -press * self.options.press)
+        ends = np.concatenate((least, most)) * self.weight
         kinds = [("lorentz" if size > 1 else "orthant", size) for size in cones]
         torques, slack = self._limits(Ja)
         more = 2 * fingers + len(slack)

@@ -14,7 +14,7 @@ from qdsim.planning.grasps.samplers.surface import SurfaceSampler
 from qdsim.planning.task.contact_sampler import ContactSampler
 from qdsim.planning.task.task import Task
 
-__all__ = ["Either", "with_holding"]
+__all__ = ["Either", "with_holding", "without_holding"]
 
 _LOOKS = 12
 """Number of grasps that are drawn to see whether a sampler's grasps hold."""
@@ -64,3 +64,9 @@ def with_holding(task: Task, grip: Grip, rng: np.random.Generator) -> Task:
         return task
     opposed = SurfaceSampler(task.object, carry=True, contacts=grip.fingers)
     return task.replace(sampler=Either(task.sampler, opposed))
+
+
+def without_holding(task: Task) -> Task:
+    """Return a task with its own sampler alone, which draws grasps faster than the one that `with_holding` adds."""
+    sampler = task.sampler
+    return task.replace(sampler=sampler.first) if isinstance(sampler, Either) else task
