@@ -11,6 +11,7 @@ from rails import PERIOD, rail, rail_text
 import qdsim
 from qdsim import planning
 from qdsim.planning import Mpc, MujocoModel, QuasiDynamicModel, SecondOrderModel, Task
+from qdsim.planning.tracking.shooting import Shooting
 
 Array = npt.NDArray[np.float64]
 
@@ -82,6 +83,53 @@ def test_a_robot_whose_every_push_loses_the_object_does_not_stand_still() -> Non
     moved = [float(loop.act(task.start)[0]) for _ in range(4)]
     assert loop.prediction is not None and loop.prediction[-1, 1] > task.start[1] - 0.5
     assert np.abs(np.diff([0.0, *moved])).max() > 1e-3
+
+
+def test_standing_still_is_tried_where_the_plan_breaks() -> None:
+    """As long as the world does what was predicted, the old commands alone are rolled out."""
+    rolled: list[int] = []
+
+    class Counting(QuasiDynamicModel):
+        def roll(
+            self, q: Array, v: Array, before: Array, u: Array, period: float, threads: int | None
+        ) -> tuple[Array, npt.NDArray[np.bool_]]:
+            rolled.append(len(u))
+            return super().roll(q, v, before, u, period, threads)
+
+    task = rail(tolerance=0.02, damping=ROLLS)
+    loop = loop_of(task, Counting(task.model, task.options))
+    loop.act(task.start)
+    assert rolled[:2] == [1, 2]  # nothing was promised yet
+    assert loop.prediction is not None
+    for _ in range(3):
+        rolled.clear()
+        loop.act(loop.prediction[1])
+        assert rolled[:2] == [1, 3]  # the old commands, then the solutions of the programs
+    away = loop.prediction[1] - np.array([0.0, 0.05])
+    rolled.clear()
+    loop.act(away)
+    assert rolled[:2] == [1, 2]
+
+
+def test_smoothed_steps_keep_what_a_models_contacts_keep() -> None:
+    """A ball a millimetre deep in a wall, half a millimetre from the next: no step can end that."""
+    model = qdsim.load(
+        """<mujoco><option gravity="0 0 0"/><worldbody>
+        <geom type="box" size="0.01 0.1 0.1" pos="-0.029 0 0"/><geom type="box" size="0.01 0.1 0.1" pos="0.0305 0 0"/>
+        <body name="ball"><freejoint/><geom size="0.02" mass="0.1"/></body>
+        <body name="finger" pos="0 -0.05 0"><joint name="y" type="slide" axis="0 1 0"/><geom size="0.01" mass="0.1"/></body>
+        </worldbody><actuator><position joint="y" kp="100"/></actuator></mujoco>"""
+    )
+    q = model.default_q
+    options = qdsim.Options(h=PERIOD, infeasible="soften")
+    task = Task("wedge", model, options, q, q, "ball", -np.ones(6), np.ones(6), start_tolerance=1.0)
+    settings = planning.ImpcOptions(start="hold")
+    relaxed = []
+    for recover in (True, False):
+        smooth = Shooting(task, settings, recover=recover).smooth_options.replace(kappa=300.0)
+        info = qdsim.step(model, q, model.command_from(q), smooth).info
+        relaxed.append(info.relaxed_contacts + info.softened)
+    assert relaxed[0] > 0 and relaxed[1] == 0
 
 
 def test_velocities_are_those_between_calls_if_none_is_measured() -> None:

@@ -31,7 +31,7 @@ although large ones do."""
 LITTLE = 1.05
 """The same with a prediction model, where random detours lead across gaps. With 1.5, the predicted cost
 grows call by call, and objects creep to the edge of the hand."""
-DETOURS = 6
+DETOURS = 3
 """Random changes of the commands that are tried where a model predicts that every solution costs too
 much. Without them, the robot stands still before an object that every push knocks over."""
 
@@ -74,7 +74,8 @@ class Mpc:
     The trajectories along which they are taken, and their costs, are those of the model, from the
     measured velocity on. So a second-order model sees what is thrown, or slides out of the hand,
     and a call can keep the robot where it is instead. If all solutions of a call cost more than
-    that, a few random changes of the commands are tried.
+    that, a few random changes of the commands are tried. The smoothed steps leave penetrations as
+    they are (``recovery_speed=0``), as the compliant contacts of a model do.
 
     Args:
         task: the task; its start is only the reference of ``options.state_bounds``.
@@ -110,8 +111,8 @@ class Mpc:
         self._seed, self._rng = rng, generator
         self._iterations = integer("iterations", iterations, least=1)
         self._first = integer("first_iterations", first_iterations, least=1)
-        self._parts = Shooting(task, settings)
         predictor = check_predictor(model)
+        self._parts = Shooting(task, settings, recover=predictor is None)
         self._forecast = None if predictor is None else Forecast(self._parts, predictor)
         self._accepted = WORSE if predictor is None else LITTLE
         self._arrival = Arrival(task) if flag("hold", hold) else None
@@ -267,19 +268,29 @@ class Mpc:
         return found, radii[k]
 
     def _roll_out(self, q: Array, u: Array, before: Array) -> Trajectory:
-        """Roll out the commands; a model also those that keep the robot, or its springs, as they are.
+        """Roll out the commands; a model also those that keep the robot, or its springs, as they are, if
+        the commands cost more than promised.
 
         Raises:
             SolverError: if a step fails.
         """
         if self._forecast is None:
             return self._parts.roll_out(q, u, before)
-        here = np.asarray(self.task.model.command_from(q))
-        still = (np.broadcast_to(kept, u.shape) for kept in (here, before))
-        _, path = _cheapest(self._forecast.roll(np.array([u, *still]), before))
+        path = self._forecast.roll(u[None], before)[0]
+        if path is None or path.cost > self._promised():
+            here = np.asarray(self.task.model.command_from(q))
+            still = np.array([np.broadcast_to(kept, u.shape) for kept in (here, before)])
+            _, path = _cheapest([path, *self._forecast.roll(still, before)])
         if path is None:
             raise SolverError("no commands could be predicted over the horizon")
         return path
+
+    def _promised(self) -> float:
+        """Return what the trajectory of the last call costs now; minus infinity if there is none."""
+        path = self._path
+        if path is None:
+            return -math.inf
+        return float(self._parts.cost.values(path.q, path.u, path.u[0])[0])
 
     def _detour(self, path: Trajectory, before: Array) -> tuple[Trajectory, float] | None:
         """Return the cheapest of a few trajectories under shifted commands and its radius; None if all

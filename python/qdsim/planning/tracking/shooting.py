@@ -78,15 +78,19 @@ class Shooting:
     Args:
         task: the task.
         options: the settings.
+        recover: whether smoothed steps correct penetrations. If the roll-outs of a model keep them,
+            as compliant contacts do, a step that has to end them often has no solution.
     """
 
-    def __init__(self, task: Task, options: ImpcOptions) -> None:
+    def __init__(self, task: Task, options: ImpcOptions, *, recover: bool = True) -> None:
         model = task.model
         self.task, self.options, self.model = task, options, model
         self.cost = CostModel(task, options.cost or TrackingCost.for_task(task))
         step = task.options if options.h is None else task.options.replace(h=options.h)
         self.step_options = step if options.limits else step.replace(joint_limits=False)
         self.smooth_options = step.replace(joint_limits=False)
+        if not recover:
+            self.smooth_options = self.smooth_options.replace(recovery_speed=0.0)
         self.boxes = options.boxes(model.nu)
         own = np.inf if options.reach is None else spread("reach", options.reach, model.nu)
         below, above = force_reach(model) if step.force_limits else (-np.inf, np.inf)
