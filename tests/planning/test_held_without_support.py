@@ -14,6 +14,7 @@ from qdsim.planning.execution.strokes import StrokePlanner
 from qdsim.planning.grasps.equilibrium import contact_rows
 from qdsim.planning.grasps.grip import Grip
 from qdsim.planning.grasps.resting import landing
+from qdsim.planning.grasps.samplers.firm import FirmSampler
 from qdsim.planning.grasps.samplers.holding import Either, with_holding, without_holding
 from qdsim.planning.task.robot import lies_on_a_plane
 
@@ -111,6 +112,8 @@ def test_a_goal_in_the_air_needs_grasps_that_carry() -> None:
     wider = with_holding(up, grip_of(up), np.random.default_rng(0))
     assert isinstance(wider.sampler, Either)
     assert isinstance(wider.sampler.second, planning.SurfaceSampler)
+    firm = with_holding(up, grip_of(up), np.random.default_rng(0), lambda model, q: True)
+    assert isinstance(firm.sampler, FirmSampler)
 
 
 @pytest.mark.parametrize("friction", [0.1, 0.3, 1.0])

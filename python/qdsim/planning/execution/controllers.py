@@ -32,6 +32,7 @@ from qdsim.planning.execution.loops.steering import (
 from qdsim.planning.execution.loops.track import Track
 from qdsim.planning.execution.world import World
 from qdsim.planning.grasps.grip import MOVING, Grip, GripOptions, can_hold
+from qdsim.planning.grasps.resting import is_stable
 from qdsim.planning.plans.plan import Plan
 from qdsim.planning.task.robot import lies_on_a_plane, object_weight
 from qdsim.planning.task.roundness import turn_axes
@@ -92,7 +93,8 @@ class Controllers:
         self._made: dict[str, Steering] = {}
         self.follow(plan)
         self._given, self._pace, self._model = options, pace, model
-        self._grip = Grip(task.model, task.object, task.length, grip, task.command_bounds)
+        carries = not is_stable(task.model, task.aim, task.object, task.options)
+        self._grip = Grip(task.model, task.object, task.length, grip, task.command_bounds, carries)
         holds = can_hold(task, self._grip)
         self.names, reason = self._chosen(holds)
         self.hand = Hand(world, self._grip, pace) if holds and "grip" in self.names else None

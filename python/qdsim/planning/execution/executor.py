@@ -13,13 +13,14 @@ from qdsim._core import SolverError
 from qdsim.arguments import instance
 from qdsim.array_type import SAME, Array
 from qdsim.dynamics import DynamicOptions
+from qdsim.model import Model
 from qdsim.planning.execution.controllers import Choice, Controllers
 from qdsim.planning.execution.execution import Execution, SegmentTransfer
 from qdsim.planning.execution.executor_options import ExecutorOptions
 from qdsim.planning.execution.executor_report import EdgeReport, ExecutorReport, ExecutorState
 from qdsim.planning.execution.foresight import Foresight
 from qdsim.planning.execution.goal_hold import GoalHold
-from qdsim.planning.execution.loops.hand import Hand
+from qdsim.planning.execution.loops.hand import LEAVING, Hand
 from qdsim.planning.execution.loops.loop import Commands, Outcome, Record, ramp
 from qdsim.planning.execution.loops.pursuit import pursue
 from qdsim.planning.execution.loops.track import Track
@@ -39,6 +40,7 @@ from qdsim.planning.execution.world import PlantError
 from qdsim.planning.grasps.equilibrium import generalised_load
 from qdsim.planning.grasps.resting import is_stable
 from qdsim.planning.grasps.samplers.holding import with_holding
+from qdsim.planning.motion.clearance import can_leave
 from qdsim.planning.plans.plan import Plan, plan_for
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.plans.trials import SETTLE
@@ -143,7 +145,8 @@ class Executor:
         gaits = dataclasses.replace(gaits, grip=grip)
         if self._controllers.hand is not None:
             held = self._controllers.hand.grip
-            task = self.task = with_holding(task, held, np.random.default_rng(self.options.seed))
+            rng = np.random.default_rng(self.options.seed)
+            task = self.task = with_holding(task, held, rng, self._leaves)
         self._routes = Routes(
             task, plan, self._execution, self._controllers, self.options, planner, gaits
         )
@@ -158,6 +161,10 @@ class Executor:
         self._segments: list[SegmentTransfer] = []
         self._entries, self._held, self._since = 0, 0.0, 0.0
         self._begin(known.segments[0])
+
+    def _leaves(self, model: Model, q: Array) -> bool:
+        """Return whether the fingers can leave the object from a grasp ``(nq,)``."""
+        return can_leave(model, q, self.task.object, LEAVING.clearance)
 
     def _foreseeing(self, mj: mujoco.MjModel | None) -> Foresight | None:
         """Return what rolls strokes out, if there are strokes and the world is MuJoCo."""

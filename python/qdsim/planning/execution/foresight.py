@@ -66,7 +66,7 @@ class Foresight:
             q = stroke.segment.start
             self._begin(stroke.segment, q, np.zeros(self._plant.model.nv))
             try:
-                closed = self._drive(self._hand.close(q))
+                closed = self._drive(self._hand.close(q, self._planner.hangs))
             except PlantError:
                 continue
             if not closed:

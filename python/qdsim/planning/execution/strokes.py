@@ -131,8 +131,8 @@ class StrokePlanner:
             raise ValueError("task: strokes need a sampler of grasps")
         task = task.without_pace()
         self.task, self.options = task, options or GaitOptions()
-        self.grip = grip_of_steps(task, self.options.grip)
         self.hangs = not is_stable(task.model, task.aim, task.object, task.options)
+        self.grip = grip_of_steps(task, self.options.grip, self.hangs)
         self._below = None
         if self.hangs:
             self._below = landing(task.model, task.aim, task.object, task.options)
@@ -240,7 +240,7 @@ class StrokePlanner:
         aim = task.goals.nearest(q) if aim is None else aim
         aim = aim if up is None else task.with_object(aim, up)
         carried = Carried(task, self.grip, task.options, q, self._load)
-        carried.press(lean=True)
+        carried.press(lean=not self.hangs or up is None)
         most = self.options.steps or (math.inf if self.hangs else _STEPS)
         if up is not None and (above := self._above(q, aim, lift)) is not None:
             carried.move(above, False, most)
@@ -278,7 +278,7 @@ class StrokePlanner:
             return True
         task, aim, dt = self.task, self.task.goals.nearest(q), self._plant.h
         carried = Carried(task, self.grip, self._plant, q, self._load)
-        carried.press(lean=True)
+        carried.press(lean=False)
         held, enough, behind = 0, max(1, math.ceil(self._hold / dt)), np.zeros(task.space.size)
         most = dt * self.grip.speeds
         arrives = task.reached(stroke.segment.end)

@@ -24,10 +24,16 @@ _GAINED = 0.3
 """Share of the requested motion that a step has to achieve; below it, fingers slip or the object is stuck."""
 
 
-def grip_of_steps(task: Task, options: GripOptions) -> Grip:
-    """Return the control law for steps of the model, each of which moves the object as far as fingers can follow."""
+def grip_of_steps(task: Task, options: GripOptions, carries: bool = False) -> Grip:
+    """Return the control law for steps of the model, each of which moves the object as far as fingers can follow.
+
+    Args:
+        task: The task.
+        options: How the object is held.
+        carries: As in :class:`Grip`.
+    """
     grip = options.asked_every(options.near / MOVING)
-    return Grip(task.model, task.object, task.length, grip, task.command_bounds)
+    return Grip(task.model, task.object, task.length, grip, task.command_bounds, carries)
 
 
 def unloaded(displacement: Array) -> Array | None:

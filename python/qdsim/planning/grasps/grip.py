@@ -75,6 +75,9 @@ carry it, and what they press is what throws it when they let go. With five time
 of 1 kg by 30 cm."""
 ADRIFT = 0.1
 """Largest load that a good grip of a floating object may leave, which nothing else keeps from moving, in these weights."""
+_HARDER = 3.0
+"""How much harder than others fingers may press that carry an object by themselves. Of 40 grasps of a book whose
+friction suffices to lift it, 19 can be held without, 31 with it."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -144,6 +147,8 @@ class Grip:
         options: How the object is held.
         bounds: Lower and upper bounds ``(nu,)`` of the commands; None: the joint limits and the
             actuators' ranges.
+        carries: Whether the fingers have to carry the object by themselves in the end. They may then press harder, and
+            each presses where that carries rather than at all places where it touches.
 
     Attributes:
         speeds: Largest speeds of the object ``(size,)``, m/s and rad/s.
@@ -159,9 +164,11 @@ class Grip:
         length: float,
         options: GripOptions | None = None,
         bounds: tuple[Array, Array] | None = None,
+        carries: bool = False,
     ) -> None:
         instance("options", options, GripOptions, or_none=True)
         length = number("length", length, above=0)
+        self.carries = carries
         self.model, self.options = model, options or GripOptions()
         self.space = ObjectSpace(model, object)
         self.speeds = np.where(self.space.rotation, TURNING, MOVING)
@@ -456,17 +463,22 @@ class Grip:
         normals = np.concatenate(([0], np.cumsum(cones)))[:-1].astype(np.intp)
         used[normals] = scale[normals]
         pressing = normals[finger >= 0]
-        fingers = len(pressing)
-        sides_of = np.zeros((2 * fingers, count))
-        sides_of[np.arange(fingers), pressing] = 1.0
-        sides_of[np.arange(fingers) + fingers, pressing] = -1.0
+        groups = np.arange(len(pressing))
         rubs = np.array([scale[n + 1] if size > 1 else 1.0 for n, size in zip(normals, cones)])
         most = self.options.most / np.minimum(rubs, 1.0)[finger >= 0]
+        if self.carries:
+            # a finger that touches at several places may press at those alone that carry
+            _, groups = np.unique(finger[finger >= 0], return_inverse=True)
+            most *= _HARDER
+        fingers = int(groups.max(initial=-1)) + 1
+        sides_of = np.zeros((fingers + len(pressing), count))
+        sides_of[groups, pressing] = 1.0
+        sides_of[np.arange(len(pressing)) + fingers, pressing] = -1.0
         least = np.full(fingers, -press * self.options.press)
         ends = np.concatenate((least, most)) * self.weight
         kinds = [("lorentz" if size > 1 else "orthant", size) for size in cones]
         torques, slack = self._limits(Ja)
-        more = 2 * fingers + len(slack)
+        more = len(ends) + len(slack)
         for preload in (1.0, 0.0) if len(slack) else (1.0,):
             ends[:fingers] *= preload
             try:

@@ -24,7 +24,12 @@ from qdsim.planning.task.robot import (
     joint_limits,
 )
 
-__all__ = ["RobotSpace"]
+__all__ = ["BACKS_OFF", "RobotSpace", "can_leave"]
+
+BACKS_OFF = (1.5, 5.0, 15.0)
+"""Distances to which a robot backs off, in clearances. It always backs off by the first one, so
+that searches do not begin at the edge of the clearance. The others are used if the straight line is
+blocked."""
 
 _RESOLUTION = 1e-4
 """Between two checks, pairs near contact may come closer than allowed by half of this, m."""
@@ -204,6 +209,29 @@ class RobotSpace:
         except SolverError:
             return np.zeros(nu)
         return np.asarray(np.clip(y, down, up) / self.weight)
+
+
+def can_leave(model: Model, q: Array, object: str, clearance: float) -> bool:
+    """Return whether the robot can back off from an object that it touches, in straight steps.
+
+    Fingers that are through a hole narrower than themselves, or behind an edge in a gap, cannot; nor could they have
+    come there.
+
+    Args:
+        model: the model.
+        q: ``(nq,)`` configuration.
+        object: name of the object's body.
+        clearance: distance to which the robot has to back off, m.
+    """
+    space = RobotSpace(model, q, q)
+    own = np.array([name == object for name in model.body_names])[model.geom_body]
+    x = q[model.actuated_q]
+    near = (space.distances(x[None])[0] < clearance) & own[model.pair_geom[space.pairs]].any(axis=1)
+    for room_ in BACKS_OFF:
+        x = space.retreat(x, room_ * clearance, clearance)[-1]
+        if space.distances(x[None])[0][near].min(initial=math.inf) >= 0.5 * clearance:
+            return True
+    return False
 
 
 # -------------------------------------------------------------------- bounds of motion

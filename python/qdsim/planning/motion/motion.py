@@ -24,18 +24,13 @@ from numpy.typing import ArrayLike, NDArray
 from qdsim.arguments import generator_of, instance, vector
 from qdsim.array_type import ROUNDING, Array
 from qdsim.model import Model
-from qdsim.planning.motion.clearance import RobotSpace
+from qdsim.planning.motion.clearance import BACKS_OFF, RobotSpace
 from qdsim.planning.motion.time_law import shares, time_law
 from qdsim.planning.task.followers import unmoved_q
 from qdsim.planning.task.motion_options import MotionOptions
 
 SHORTCUTS = 60
 """Number of attempts to shorten a path. With fewer attempts, motions take longer."""
-_ROOM = (1.5, 5.0, 15.0)
-"""Distances to which a robot backs off, in clearances. It always backs off by the first one, so
-that searches do not begin at the edge of the clearance. The others are used if the straight line is
-blocked."""
-
 __all__ = [
     "Motion",
     "MotionError",
@@ -158,7 +153,7 @@ def connect(
             raise MotionError(f"{name}: {deep.split(' after ')[0]}")
     away, back = ([x] for x in (a, b))
     for path in (away, back):
-        path += space.retreat(path[-1], _ROOM[0] * given.clearance, given.clearance)[1:]
+        path += space.retreat(path[-1], BACKS_OFF[0] * given.clearance, given.clearance)[1:]
     middle, planner = _middle(space, away[-1], back[-1], given, generator)
     points = _without_repeats(np.vstack([*away[:-1], *middle, *back[-2::-1]]))
     configurations = space.configurations(points)
@@ -207,7 +202,7 @@ def _middle(
         return np.array([a, b]), "line"
     # Open hands often pass where closed ones do not, and are a better start of a search.
     away, back = [a], [b]
-    for room in _ROOM[1:]:
+    for room in BACKS_OFF[1:]:
         for path in (away, back):
             path += space.retreat(path[-1], room * options.clearance, options.clearance)[1:]
         route = [*away, *back[::-1]]

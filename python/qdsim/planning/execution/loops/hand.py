@@ -126,10 +126,12 @@ class Hand:
             q = self.world.q
             pressed += self.grip.touching(q) >= self.grip.fingers
             share = min(1.0, pressed / enough)
+            how: dict[str, Any] = {"press": share, "closing": True, "aim": grasp}
+            how["lean"] = not self.grip.carries
             if pressed:
-                yield from self._keep(pose, press=share, closing=True, aim=grasp)
+                yield from self._keep(pose, **how)
             else:
-                yield from self._reach(self._told(q, still, press=share, closing=True, aim=grasp).u)
+                yield from self._reach(self._told(q, still, **how).u)
             if pressed > enough:
                 return True
         return False
@@ -178,6 +180,7 @@ class Hand:
             foreseen: Measurements of a rollout, one a period; the grip counts as bad if the object leaves that path.
         """
         bad, frozen, end = 0, None, schedule.duration + settle
+        rests = not self.grip.carries or self.grip.leans(schedule.segment.end)
         self.phase, time, nearest, idle = 0.0, 0.0, np.inf, 0.0
         while self.phase <= end + 1e-9:
             q = self.world.q
@@ -193,7 +196,7 @@ class Hand:
             ahead = schedule.configuration(self.phase + step) if frozen is None else frozen
             feed = self.space.difference(ahead, planned)
             way = feed + self.grip.towards(q, planned, self.period)
-            made = self._told(q, way, lean=self.grip.leans(planned))
+            made = self._told(q, way, lean=rests and self.grip.leans(planned))
             yield from self._reach(made.u)
             near = shift <= _ROLLED and (turn <= _LAGS or not give_up)
             if foreseen:

@@ -288,7 +288,7 @@ class Gripping:
     def __init__(self, world: World, grip: Grip, task: Task) -> None:
         self.world, self._grip, self._task = world, grip, task
         self.period = grip.options.period
-        self._foreseen = grip_of_steps(task, grip.options)
+        self._foreseen = grip_of_steps(task, grip.options, grip.carries)
         self._options = task.options.replace(h=self._foreseen.options.period, infeasible="soften")
 
     def begin(self, track: Track) -> None:

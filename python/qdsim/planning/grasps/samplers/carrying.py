@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,10 +16,14 @@ from qdsim.planning.grasps.samplers.touching import contacts_between, sides
 from qdsim.planning.task.robot import object_length
 from qdsim.planning.task.space import ObjectSpace
 
-__all__ = ["OFF", "PRESSING", "carrying_effort", "hangs"]
+__all__ = ["CARRIES", "OFF", "PRESSING", "carrying_effort", "carrying_efforts", "hangs"]
 
 OFF = 0.3
 """Relative error of friction coefficients and of the object's mass that grasps and plans should tolerate."""
+
+CARRIES = 0.05
+"""A grasp with a smaller effort (:func:`carrying_effort`) holds the object, with forces of about
+five times its weight."""
 
 TILT = 0.2
 """Angle by which an object may tip beyond its plan in an execution, rad: that between gravity and each of the four
@@ -53,33 +58,49 @@ def carrying_effort(model: Model, q: Array, object: str, reach: float) -> float:
         object: name of the object's body.
         reach: contacts of robot and object up to this far apart count, m; no others do.
     """
+    return carrying_efforts(model, q, object, reach, (1.0 - OFF,))[0]
+
+
+def carrying_efforts(
+    model: Model, q: Array, object: str, reach: float, used: Sequence[float]
+) -> list[float]:
+    """Measure the effort of :func:`carrying_effort` with friction cones narrowed to several shares.
+
+    Args:
+        model, q, object, reach: as there.
+        used: shares of the friction coefficients.
+    """
     own, _ = sides(model, object)
     space = ObjectSpace(model, object)
     mass = np.asarray(model.parameters.body_mass)[own].sum()
     weight = float(mass * np.linalg.norm(model.parameters.gravity))
     if weight == 0.0:
-        return 0.0
+        return [0.0] * len(used)
     length = object_length(model, q, space)
     units = np.where(space.rotation, length, 1.0)
     contacts = contacts_between(model, q, object, reach)
     rows, J, friction, cones = contact_rows(model, q, contacts)
     loads = [load / units for load in _tilted_loads(model, q, space, weight)]
     if not rows:
-        return float(np.linalg.norm(loads[0]))
+        return [float(np.linalg.norm(loads[0]))] * len(used)
     C = J[:, space.v].T / units[:, None]
     first = np.array([row == 0 for _, row in rows])
     kinds = [("lorentz" if size > 1 else "orthant", size) for size in cones]
-    G = np.diag(np.where(first, 1.0, 1.0 / ((1.0 - OFF) * friction)))
     P, zero = C.T @ C + PRESSING * np.eye(len(rows)), np.zeros(len(rows))
-    efforts = []
-    for c in loads:
-        try:
-            f = solve_cone_program(P, C.T @ c, G, zero, kinds).x
-        except SolverError:
-            return math.inf
-        left = C @ f + c
-        efforts.append(math.sqrt(float(left @ left + PRESSING * (f @ f))))
-    return max(efforts)
+    worst = []
+    for share in used:
+        G = np.diag(np.where(first, 1.0, 1.0 / (share * friction)))
+        efforts = []
+        for c in loads:
+            try:
+                f = solve_cone_program(P, C.T @ c, G, zero, kinds).x
+            except SolverError:
+                efforts.append(math.inf)
+                break
+            left = C @ f + c
+            efforts.append(math.sqrt(float(left @ left + PRESSING * (f @ f))))
+        worst.append(max(efforts))
+    return worst
 
 
 def _tilted_loads(model: Model, q: Array, space: ObjectSpace, weight: float) -> list[Array]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.grasps.grip import Grip
 from qdsim.planning.grasps.resting import is_stable
+from qdsim.planning.grasps.samplers.firm import FirmSampler
 from qdsim.planning.grasps.samplers.surface import SurfaceSampler
 from qdsim.planning.task.contact_sampler import ContactSampler
 from qdsim.planning.task.task import Task
@@ -41,17 +43,23 @@ class Either:
         return other(model, q, rng) if found is None else found
 
 
-def with_holding(task: Task, grip: Grip, rng: np.random.Generator) -> Task:
+def with_holding(
+    task: Task,
+    grip: Grip,
+    rng: np.random.Generator,
+    leaves: Callable[[Model, Array], bool] | None = None,
+) -> Task:
     """Return a task whose sampler also draws grasps of opposite fingers, if hardly any of its own grasps hold the object.
 
     Fingers that press from one side push an object and cannot carry it. If the goal is in the air, they have to hold
-    the object without its support. The task itself if it has no sampler, or if enough of its grasps hold the object at
+    the object without its support, and only improved grasps (:class:`FirmSampler`) are drawn. The task itself if it has no sampler, or if enough of its grasps hold the object at
     the start.
 
     Args:
         task: the task.
         grip: how the object is held.
         rng: draws the grasps.
+        leaves: whether the robot can back off from a configuration; None: not known, and grasps are then not improved.
     """
     if task.sampler is None:
         return task
@@ -63,6 +71,8 @@ def with_holding(task: Task, grip: Grip, rng: np.random.Generator) -> Task:
     if len(holding) >= _ENOUGH * _LOOKS:
         return task
     opposed = SurfaceSampler(task.object, carry=True, contacts=grip.fingers)
+    if leaves is not None and not lean:
+        return task.replace(sampler=FirmSampler(opposed, leaves))
     return task.replace(sampler=Either(task.sampler, opposed))
 
 

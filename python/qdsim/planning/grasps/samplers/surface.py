@@ -15,11 +15,12 @@ from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.grasps.closing import close_grasp
 from qdsim.planning.grasps.inverse_kinematics import reach_point
-from qdsim.planning.grasps.samplers.carrying import carrying_effort, hangs
+from qdsim.planning.grasps.samplers.carrying import CARRIES, carrying_effort, hangs
 from qdsim.planning.grasps.samplers.touching import (
     CHOICES,
     RARELY,
     bodies_touching,
+    contacts_between,
     meeting_geoms,
     sides,
     tip_bodies,
@@ -37,11 +38,6 @@ from qdsim.planning.task.robot import (
 )
 
 __all__ = ["SurfaceSampler"]
-
-_CARRIES = 0.05
-"""A grasp with a smaller effort (:func:`carrying_effort`) holds the object, with forces of about
-five times its weight."""
-
 
 _ASIDE = 0.4
 """Standard deviation in rad of the directions of several fingers around the direction opposite to the first."""
@@ -115,19 +111,14 @@ class SurfaceSampler:
 
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
         """Compute a configuration ``(nq,)`` with the object unmoved, or None if no attempt succeeded."""
-        tips, inner = self._tip_geoms(model)
+        tips, _ = self._tip_geoms(model)
         several = len(np.unique(model.geom_body[tips])) > 1
         carry = self.carry
         if carry is None:
             carry = several and hangs(model, q, self.object)
-        opposed = carry and several
-        ball, parts = self._ball(model, q), self._parts(model)
         best, least = None, math.inf
         for _ in range(self.draws * (CHOICES if carry else 1)):
-            chosen, ways = self._choice(model, tips, inner, opposed, rng)
-            one = opposed and len(parts) > 1 and rng.random() < 0.5
-            around = self._part(model, q, int(rng.choice(parts))) if one else ball
-            found = self._drawn(model, q, chosen, ways, around, rng)
+            found = self.attempt(model, q, rng, carry and several)
             if found is None:
                 continue
             if not carry:
@@ -135,9 +126,58 @@ class SurfaceSampler:
             effort = carrying_effort(model, found, self.object, self.near)
             if effort < least:
                 best, least = found, effort
-            if least < _CARRIES:
+            if least < CARRIES:
                 break
         return best
+
+    def attempt(
+        self, model: Model, q: Array, rng: np.random.Generator, opposed: bool
+    ) -> Array | None:
+        """Compute one configuration ``(nq,)`` in which enough bodies touch the object; None if the attempt failed.
+
+        Args:
+            model: the model.
+            q: ``(nq,)`` configuration with the object in its pose.
+            rng: draws the shapes that come to the object, and their places.
+            opposed: whether several fingers come to it, from opposite sides.
+        """
+        tips, inner = self._tip_geoms(model)
+        parts = self._parts(model)
+        chosen, ways = self._choice(model, tips, inner, opposed, rng)
+        one = opposed and len(parts) > 1 and rng.random() < 0.5
+        around = self._part(model, q, int(rng.choice(parts))) if one else self._ball(model, q)
+        return self._drawn(model, q, chosen, ways, around, rng)
+
+    def beside(self, model: Model, grasp: Array, rng: np.random.Generator) -> Array | None:
+        """Compute a grasp ``(nq,)`` near another one: some of its tips touch the object beside where they did.
+
+        None if too few bodies touch then. A tip moves by about its size.
+
+        Args:
+            model: the model.
+            grasp: ``(nq,)`` the other grasp.
+            rng: draws which tips move, and where to.
+        """
+        tips, _ = self._tip_geoms(model)
+        contacts = contacts_between(model, grasp, self.object, self.near)
+        pairs = np.column_stack((contacts["geom_a"], contacts["geom_b"]))
+        geoms = pairs[np.isin(pairs, tips)]
+        _, first = np.unique(model.geom_body[geoms], return_index=True)
+        chosen = geoms[np.sort(first)].astype(np.intp)
+        if len(chosen) == 0:
+            return None
+        pos, rot = model.body_poses(grasp)
+        places = np.array(
+            [
+                pos[b] + rot[b] @ np.asarray(model.description.geoms[geom].pos)
+                for geom, b in zip(chosen, model.geom_body[chosen])
+            ]
+        )
+        moves = rng.random(len(chosen)) < 0.5
+        size = np.where(moves, bounding_radii(model)[chosen], 0.0)
+        places += size[:, None] * rng.standard_normal(places.shape)
+        _, radius = self._ball(model, grasp)
+        return self._touching_at(model, grasp, grasp, chosen, places, radius)
 
     def place(self, model: Model, q: Array, x: Array) -> Array | None:
         """Compute the grasp ``(nq,)`` of a given tip at a given side of the object; None if it does not touch there.
