@@ -406,7 +406,7 @@ class Executor:
         self._since = self._seconds
         closed = yield from hand.close(there.segment.start, self._routes.carries)
         self._execution.free = False
-        stroke = self._routes.stroke_here() if closed else None
+        stroke = self._routes.stroke_here(there) if closed else None
         if stroke is None:
             why = "no stroke is found from the grasp that the fingers closed to"
             why = why if closed else "the fingers do not come to hold the object"

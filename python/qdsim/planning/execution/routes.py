@@ -272,18 +272,30 @@ class Routes:
         """Whether fingers have to carry the object to its goal, because the goal is in the air."""
         return self.strokes is not None and self.strokes.hangs
 
-    def stroke_here(self) -> Stroke | None:
-        """Return the stroke of the present grasp; None if it gains too little."""
+    def stroke_here(self, chosen: Stroke) -> Stroke | None:
+        """Return the stroke of the present grasp; None if it gains too little.
+
+        To a goal in the air that is the chosen stroke, if the model finds none of the fingers as they have closed.
+
+        Args:
+            chosen: the stroke to whose grasp the fingers have closed.
+        """
         hand, strokes = self._execution.hand, self.strokes
         assert hand is not None and strokes is not None
         found = strokes.best(hand.apart(self._execution.plant.q, strokes.task.options))
         found = None if found is None else strokes.that_can_be_left(found)
-        if found is None or found.gain <= TOUCHING:
-            return None
+        if found is not None and found.gain <= TOUCHING:
+            found = None
         if self.foresight is None:
             return found
         world = self._execution.plant
-        return self.foresight.best(found, world.q, world.v, self._execution.command)
+        for stroke in (found, chosen if self.carries else None):
+            if stroke is None:
+                continue
+            best = self.foresight.best(stroke, world.q, world.v, self._execution.command)
+            if best is not None:
+                return best
+        return None
 
     def _replanned(self, let_go: Callable[[], Commands[None]]) -> Commands[Edge | None]:
         """Make new plans from the object's resting pose, and choose the first segment."""
