@@ -71,7 +71,7 @@ def test_firm_grasps_are_below_the_middle() -> None:
     """Only there do normal forces bear a ball; grasps that carry by friction are anywhere around its middle."""
     model = hand([(0.09, 0, 0.05), (-0.09, 0.02, 0.05), (-0.09, -0.02, 0.05)])
     surface = planning.SurfaceSampler("object", carry=True, contacts=2)
-    firm = FirmSampler(surface, lambda model, q: can_leave(model, q, "object", CLEARANCE))
+    firm = FirmSampler(surface, surface, lambda model, q: can_leave(model, q, "object", CLEARANCE))
     q = model.default_q
 
     def rises(grasp: Array) -> float:

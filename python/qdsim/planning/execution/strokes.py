@@ -158,7 +158,9 @@ class StrokePlanner:
             q: ``(nq,)`` configuration.
             here: whether the present grasp is one of them.
         """
-        task, found, there = self.task, list[Stroke](), 0
+        if found := self._lifts(q) if self._is_below(q) else []:
+            return found
+        task, there = self.task, 0
         for k in range(self.options.candidates):
             grasp = q if here and k == 0 else task.grasp(q, self.rng)
             stroke = None if grasp is None else self.best(grasp)
@@ -167,9 +169,6 @@ class StrokePlanner:
                 there += self.hangs and task.reached(stroke.segment.end)
             if there == _SPARE:
                 break
-        if not there and self._is_below(q):
-            least = 0.5 * task.position_tolerance
-            found = [s for s in found if s.gain > least] + self._lifts(q)
         return sorted(found, key=lambda stroke: -stroke.gain)
 
     def _is_below(self, q: Array) -> bool:

@@ -12,6 +12,7 @@ from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.grasps.samplers.carrying import CARRIES, OFF, carrying_efforts
 from qdsim.planning.grasps.samplers.surface import SurfaceSampler
+from qdsim.planning.task.contact_sampler import ContactSampler
 
 __all__ = ["FirmSampler"]
 
@@ -33,11 +34,13 @@ class FirmSampler:
 
     Attributes:
         surface: draws the grasps.
+        own: the sampler of the task, which draws faster, but grasps of which hardly any hold the object.
         leaves: Function from a model and a configuration ``(nq,)`` to whether the robot can back off from there; grasps
             that it cannot leave it cannot reach either.
     """
 
     surface: SurfaceSampler
+    own: ContactSampler
     leaves: Callable[[Model, Array], bool]
 
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:

@@ -52,8 +52,8 @@ def with_holding(
     """Return a task whose sampler also draws grasps of opposite fingers, if hardly any of its own grasps hold the object.
 
     Fingers that press from one side push an object and cannot carry it. If the goal is in the air, they have to hold
-    the object without its support, and only improved grasps (:class:`FirmSampler`) are drawn. The task itself if it has no sampler, or if enough of its grasps hold the object at
-    the start.
+    the object without its support, and only improved grasps (:class:`FirmSampler`) are drawn. The task itself if it has
+    no sampler, or if enough of its grasps hold the object at the start.
 
     Args:
         task: the task.
@@ -72,11 +72,13 @@ def with_holding(
         return task
     opposed = SurfaceSampler(task.object, carry=True, contacts=grip.fingers)
     if leaves is not None and not lean:
-        return task.replace(sampler=FirmSampler(opposed, leaves))
+        return task.replace(sampler=FirmSampler(opposed, task.sampler, leaves))
     return task.replace(sampler=Either(task.sampler, opposed))
 
 
 def without_holding(task: Task) -> Task:
     """Return a task with its own sampler alone, which draws grasps faster than the one that `with_holding` adds."""
     sampler = task.sampler
+    if isinstance(sampler, FirmSampler):
+        return task.replace(sampler=sampler.own)
     return task.replace(sampler=sampler.first) if isinstance(sampler, Either) else task
