@@ -180,7 +180,7 @@ class Hand:
             foreseen: Measurements of a rollout, one a period; the grip counts as bad if the object leaves that path.
         """
         bad, frozen, end = 0, None, schedule.duration + settle
-        rests = not self.grip.carries or self.grip.leans(schedule.segment.end)
+        rests = not self.grip.carries or self.grip.is_carried(schedule.segment.end)
         self.phase, time, nearest, idle = 0.0, 0.0, np.inf, 0.0
         while self.phase <= end + 1e-9:
             q = self.world.q
