@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -9,6 +10,10 @@ import qdsim
 from qdsim import planning
 from qdsim.array_type import Array
 from qdsim.model import Model
+from qdsim.planning import ObjectSpace, TransferOptions
+from qdsim.planning.execution.loops.hand import Hand
+from qdsim.planning.execution.loops.loop import drive
+from qdsim.planning.execution.plant import Plant, second_order
 from qdsim.planning.grasps.grip import Grip, GripOptions
 from qdsim.planning.grasps.samplers.carrying import CARRIES, carrying_effort, carrying_efforts
 from qdsim.planning.grasps.samplers.firm import FirmSampler
@@ -125,3 +130,24 @@ def test_a_finger_that_carries_presses_where_it_carries() -> None:
     assert pressed[top] >= 0.5 * alone.weight - 1e-4
     assert loose.forces[top] < 0.1 * alone.weight
     assert loose.residual < 0.01 * alone.weight
+
+
+@pytest.mark.parametrize("carries", [False, True])
+def test_fingers_that_will_lift_bear_the_weight_first(carries: bool) -> None:
+    """Else the load jumps to them as the object leaves the table; MuJoCo says how much the table still bears."""
+    model = hand(around(0.1))
+    world = TransferOptions(timestep=1e-3, contacts="stiff")
+    mj = second_order(model, "object", world)
+    plant = Plant(model, ObjectSpace(model, "object"), mj, world, compensated=True)
+    grip = Grip(model, "object", RADIUS, carries=carries)
+    fingers = Hand(plant, grip, world)
+    q = model.default_q
+    plant.reset(q)
+    fingers.rest(q)
+    assert drive(fingers.close(q, exactly=True), plant.advance)
+    borne, force = 0.0, np.zeros(6)
+    for k in range(plant.data.ncon):
+        if mj.geom("table").id in plant.data.contact[k].geom:
+            mujoco.mj_contactForce(plant.mj, plant.data, k, force)
+            borne += force[0]
+    assert borne < 0.3 * grip.weight if carries else borne > 0.5 * grip.weight
