@@ -18,7 +18,6 @@ table of the runs in the file.
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from itertools import product
 from pathlib import Path
@@ -122,7 +121,7 @@ def each(model: str, kind: str, loop: str, seed: int) -> dict[str, Any]:
         plan = tree.plan() if tree.reached else None
     if plan is None:
         return {}
-    given = dataclasses.replace(options(seed), carry_on=False)
+    given = options(seed).replace(carry_on=False)
     found = planning.transfer(plan, task, given, controller=loop)  # type: ignore[arg-type]
     return {
         "final": [s.final for s in found.segments],

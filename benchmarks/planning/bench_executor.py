@@ -23,7 +23,6 @@ in all four ways in turn. ``--only SYSTEM CONTACTS`` runs only the named systems
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import time
 from collections.abc import Iterator
 from itertools import islice, product
@@ -87,7 +86,7 @@ def turned(task: Task, seed: int = 0) -> Iterator[Task]:
 
 def world_of(name: str, contacts: str) -> TransferOptions:
     options = TransferOptions(timestep=1e-3, settle=2.0, contacts=contacts)  # type: ignore[arg-type]
-    return dataclasses.replace(options, **WORLDS.get(name, {}))
+    return options.replace(**WORLDS.get(name, {}))
 
 
 def made_of(name: str, task: Task, seed: int, seconds: int = PLANNING) -> Made:
@@ -114,7 +113,7 @@ def plant_of(task: Task, world: TransferOptions, off: float, seed: int) -> Any:
 def executed(made: Made, world: TransferOptions, seed: int, off: float = 0.0) -> dict[str, Any]:
     """Make one run."""
     task, planner, plan = made
-    world = dataclasses.replace(world, seed=seed)
+    world = world.replace(seed=seed)
     plant = plant_of(task, world, off, seed)
     options = ExecutorOptions(seed=seed, seconds=SECONDS)
     given: dict[str, Any] = {"world": world, "options": options, "planner": planner}
@@ -131,10 +130,10 @@ def compared(name: str, task: Task, contacts: str, seed: int) -> dict[str, Any]:
     if plan is None:
         return told
     told["ends"] = list(task.space.errors(plan.segments[-1].end, task.goal))
-    world = dataclasses.replace(world_of(name, "default"), seed=seed)
+    world = world_of(name, "default").replace(seed=seed)
     for part, loop in (("segments", "open"), ("auto", "auto")):
         begin, told[part] = time.process_time(), {"outcome": "late"}
-        options = dataclasses.replace(world, carry_on=part == "auto")
+        options = world.replace(carry_on=part == "auto")
         planned = planner if loop == "auto" else None
         try:
             with limited(PLAN):

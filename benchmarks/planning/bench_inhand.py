@@ -16,7 +16,6 @@ end*: within them at the end, however the run ended. *Off*: friction and mass of
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterator
 from itertools import islice, product
@@ -50,7 +49,7 @@ def executed(name: str, task: Task, contacts: str, off: bool, seed: int) -> dict
     """Make one run."""
     world = TransferOptions(timestep=1e-3, contacts=contacts, seed=seed)  # type: ignore[arg-type]
     if name != "ball":
-        world = dataclasses.replace(world, force=CUBE_FORCE)
+        world = world.replace(force=CUBE_FORCE)
     mj = planning.second_order(task.model, task.object, world)
     friction, mass = np.random.default_rng(seed).choice(OFF, 2) if off else (1.0, 1.0)
     vary(mj, task.object, friction, mass)

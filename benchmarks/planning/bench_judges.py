@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import dataclasses
 import time
 
 import numpy as np
@@ -49,7 +48,7 @@ def judges(options: TransferOptions):
     law = judging_options(options, None)
     return {
         "MuJoCo, stiff": (options, "mujoco"),
-        "MuJoCo, default": (dataclasses.replace(options, contacts="default"), "mujoco"),
+        "MuJoCo, default": (options.replace(contacts="default"), "mujoco"),
         "qdsim, convex": (options, law),
         "qdsim, Coulomb": (options, law.replace(law="coulomb", max_programs=20)),
     }
@@ -60,7 +59,7 @@ def run(task, plan, options: TransferOptions, simulator):
     begin = time.process_time()
     try:
         with limited(RUN_LIMIT):
-            each = dataclasses.replace(options, carry_on=False)
+            each = options.replace(carry_on=False)
             found = planning.transfer(plan, task, each, simulator=simulator)
     except (TooLong, qdsim.SolverError):
         return None

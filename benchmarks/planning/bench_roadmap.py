@@ -15,7 +15,6 @@ Usage: python benchmarks/planning/bench_roadmap.py [--count 30] [--plant 0] [--s
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -115,7 +114,7 @@ def executed(made: Roadmap, name: str, pairs: list[Pair]) -> str:
     for k, (start, goal) in enumerate(pairs):
         begin = time.process_time()
         task = made.task.towards(goal, start=start, start_tolerance=np.inf)
-        world = dataclasses.replace(world_of(name, "plane"), seed=k)
+        world = world_of(name, "plane").replace(seed=k)
         reached = False
         try:
             with limited(LIMIT):

@@ -22,7 +22,6 @@ file.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import importlib.util
 import itertools
 import sys
@@ -108,7 +107,7 @@ def motion_of(task: Task, commands: Array, seed: int) -> Plan:
 def execute(name: str, plan: Plan, world: str, seed: int, carry_on: bool) -> dict[str, Any]:
     """Execute a plan; fingertips are rigid in MuJoCo and soft in the other worlds, for all plans."""
     task = task_of(name, "rigid" if world == "MuJoCo" else "soft")
-    options = dataclasses.replace(world_of(name, world, seed), carry_on=carry_on)
+    options = world_of(name, world, seed).replace(carry_on=carry_on)
     begin = time.process_time()
     if world == "Drake":
         found = _in_drake(plan, task, options)

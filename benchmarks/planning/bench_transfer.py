@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import dataclasses
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -141,15 +140,15 @@ FRAMES = 6
 
 
 def world_of(name: str, world: str) -> TransferOptions:
-    options = dataclasses.replace(OPTIONS, **WORLDS.get(name, {}))
+    options = OPTIONS.replace(**WORLDS.get(name, {}))
     if world == "published":
         damping = PUBLISHED_DAMPING.get(name, 0.0)
-        options = dataclasses.replace(options, support_friction=0.0, object_damping=damping)
+        options = options.replace(support_friction=0.0, object_damping=damping)
     elif world == "damped":
         task = next(iter(systems.load(name).tasks.values()))
         mass = np.diag(task.model.mass_matrix(task.start))[task.space.v]
         rates = tuple((mass / STOPS).tolist())
-        options = dataclasses.replace(options, support_friction=0.0, object_damping=rates)
+        options = options.replace(support_friction=0.0, object_damping=rates)
     return options
 
 
@@ -180,7 +179,7 @@ def execute(
     plan, task, planner = made
     begin = time.process_time()
     period = PERIODS.get(loop, options.control_period)
-    options = dataclasses.replace(options, control_period=period)
+    options = options.replace(control_period=period)
     told = {"controller": loop, "planner": planner if loop in ("replan", "renew") else None}
     found = planning.transfer(plan, task, options, **told)
     return {
@@ -207,14 +206,14 @@ def run_of(task: Task, name: str, key: Key, seed: int, plans: dict[Any, Any]) ->
     made, run = plans[where], {}
     if made is None:
         return {}
-    options = dataclasses.replace(options, seed=seed)
+    options = options.replace(seed=seed)
     parts = [("each", False)] if loop == "open" else []
     if world == "plane" or name not in PLANAR:
         parts += [("whole", True)]
     for part, carry_on in parts:
         run[part] = {"late": True}
         with contextlib.suppress(TooLong), limited(RUN_LIMIT):
-            run[part] = execute(made, dataclasses.replace(options, carry_on=carry_on), loop)
+            run[part] = execute(made, options.replace(carry_on=carry_on), loop)
     return run
 
 
@@ -324,7 +323,7 @@ def draw_turns(path: Path) -> None:
         task = next(iter(systems.load(name).tasks.values()))
         plan = planning.gait(task)
         assert plan is not None
-        options = dataclasses.replace(world_of(name, "plane"), control_period=PERIODS["gait"])
+        options = world_of(name, "plane").replace(control_period=PERIODS["gait"])
         found = planning.transfer(plan, task, options, controller="gait")
         frames = [task.start]
         for segment in found.segments:

@@ -69,7 +69,7 @@ def waiting(task: planning.Task, segments: int) -> planning.Plan:
 def test_what_falls_is_lost(loop: str, carry_on: bool) -> None:
     """Time stops where the object is gone: errors are not those of a free fall; every segment is counted."""
     task = claw_task(height=1.0)
-    options = dataclasses.replace(OPTIONS, carry_on=carry_on, motions=False, settle=3.0)
+    options = OPTIONS.replace(carry_on=carry_on, motions=False, settle=3.0)
     result = planning.transfer(waiting(task, 3), task, options, controller=loop)  # type: ignore[arg-type]
     assert result.lost and result.outcome == "lost" and "lost" in repr(result)
     assert not result.reached
@@ -102,7 +102,7 @@ def test_actuators_pull_no_harder_than_they_may() -> None:
     model = task.model
     wanted = 500.0 * 0.01
     for limit, force in ((None, wanted), (2.0, 2.0), ((3.0, 8.0), None)):
-        options = dataclasses.replace(OPTIONS, force=limit)
+        options = OPTIONS.replace(force=limit)
         mj = planning.second_order(model, "box", options)
         plant = Plant(model, task.space, mj, options, compensated=True)
         plant.reset(task.start)
@@ -113,7 +113,7 @@ def test_actuators_pull_no_harder_than_they_may() -> None:
         else:
             assert np.all(np.abs(plant.data.qfrc_actuator[-2:]) <= np.array([3.0, 8.0]))
     with pytest.raises(ValueError, match="force"):
-        planning.second_order(model, "box", dataclasses.replace(OPTIONS, force=(1.0, 1.0, 1.0)))
+        planning.second_order(model, "box", OPTIONS.replace(force=(1.0, 1.0, 1.0)))
     with pytest.raises(ValueError, match="force"):
         planning.TransferOptions(force=-1.0)
 
@@ -125,7 +125,7 @@ def test_contacts_are_stiff_soft_or_mujocos_own() -> None:
     own = mujoco.MjModel.from_xml_string(CLAW.format(floor=FLOOR, height=0.03))
     found = {}
     for kind in ("stiff", "soft", "default"):
-        options = dataclasses.replace(OPTIONS, contacts=kind)  # type: ignore[arg-type]
+        options = OPTIONS.replace(contacts=kind)  # type: ignore[arg-type]
         found[kind] = planning.second_order(task.model, "box", options)
     assert found["default"].opt.cone == own.opt.cone
     assert found["default"].opt.impratio == own.opt.impratio

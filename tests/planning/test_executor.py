@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import time
 from collections.abc import Callable
@@ -106,7 +105,7 @@ def test_a_plan_arrives_and_the_object_is_held(plant: str) -> None:
 def test_recorded_commands_repeat_the_recorded_motion_in_mujoco() -> None:
     """From the first recorded configuration, and with time steps as long as a period of the recording."""
     task = push_task()
-    world = dataclasses.replace(WORLD, timestep=1e-2, support_friction=0.0)
+    world = WORLD.replace(timestep=1e-2, support_friction=0.0)
     report = planning.Executor(task, push_plan(task), world=world, options=BRIEF).run()
     run = report.recording
     model = planning.second_order(task.model, task.object, world)
@@ -134,14 +133,14 @@ def test_a_function_makes_new_plans_from_where_the_object_is() -> None:
             raise planning.NotCoveredError("nothing near", q)
         return push_plan(task)
 
-    options = dataclasses.replace(BRIEF, plans=2)
+    options = BRIEF.replace(plans=2)
     report = planning.Executor(task, world=WORLD, options=options, planner=plans).run()
     assert report.reached, str(report)
     assert len(asked) == 2 and asked[0][1] != asked[1][1]
     np.testing.assert_allclose(asked[1][0], task.start, atol=1e-3)
 
     asked.clear()
-    options = dataclasses.replace(BRIEF, plans=1)
+    options = BRIEF.replace(plans=1)
     report = planning.Executor(task, world=WORLD, options=options, planner=plans).run()
     assert report.outcome == "no plan found" and len(asked) == 1
 
@@ -171,7 +170,7 @@ def test_progress_is_no_clock() -> None:
     report = robot.run()
     assert report.outcome == "missed" and "tolerances off" in str(report.edges[0])
     robot = Fake(task, stuck)
-    report = robot.run(dataclasses.replace(BRIEF, controllers=(hurry,)))
+    report = robot.run(BRIEF.replace(controllers=(hurry,)))
     assert report.outcome == "missed" and "no progress" in str(report.edges[0])
     path = push_plan(task)
     planned = path.segments[0].inputs[:, 0]

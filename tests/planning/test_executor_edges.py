@@ -18,7 +18,7 @@ from qdsim.planning.execution import execution
 from qdsim.planning.execution.loops.track import Track
 from qdsim.planning.motion.motion import MotionError
 
-QUICK = dataclasses.replace(WORLD, timestep=2e-3, control_period=0.02)
+QUICK = WORLD.replace(timestep=2e-3, control_period=0.02)
 PINCH = """<mujoco>
   <option gravity="0 0 -9.81"/>
   <worldbody>
@@ -123,7 +123,7 @@ def push(q: Array, u_plan: Array, q_plan: Array, u_last: Array) -> Array:
 def test_a_controller_that_gets_nowhere_makes_room(controllers: Any, tried: list[str]) -> None:
     """After its try where nobody can say what it will do; else what is predicted to do better comes first."""
     task = push_task()
-    options = dataclasses.replace(BRIEF, controllers=controllers)
+    options = BRIEF.replace(controllers=controllers)
     report = planning.Executor(task, push_plan(task), world=WORLD, options=options).run()
     assert report.reached, str(report)
     assert [edge.controller for edge in report.edges] == tried
@@ -162,7 +162,7 @@ def test_an_object_ahead_of_its_way_is_caught_up_with() -> None:
 def test_a_command_that_is_not_finite_is_never_sent() -> None:
     """The controller is given up, also where one of a transfer's plans does so; the robot goes by the plan."""
     robot = Fake(push_task())
-    report = robot.run(dataclasses.replace(BRIEF, controllers=(lambda *_: np.array([np.nan]),)))
+    report = robot.run(BRIEF.replace(controllers=(lambda *_: np.array([np.nan]),)))
     assert report.outcome == "missed" and "not finite" in report.edges[0].ended, str(report)
     assert all(u.shape == (1,) and np.isfinite(u).all() for u in robot.sent)
     task = push_task()
@@ -178,7 +178,7 @@ def test_a_command_of_the_wrong_kind_is_an_error_that_says_so(
 ) -> None:
     robot = Fake(push_task())
     with pytest.raises(error, match="controller: its command"):
-        robot.run(dataclasses.replace(BRIEF, controllers=(lambda *_: answer,)))
+        robot.run(BRIEF.replace(controllers=(lambda *_: answer,)))
     assert len(robot.sent) == 1 and np.isfinite(robot.sent[0]).all()  # told to stay
     with pytest.raises(error, match="controller: its command"):
         planning.transfer(push_plan(robot.task), robot.task, WORLD, controller=lambda *_: answer)
@@ -192,7 +192,7 @@ def test_the_fault_of_a_controller_is_not_hidden() -> None:
 
     robot = Fake(push_task())
     with pytest.raises(ZeroDivisionError, match="no gain"):
-        robot.run(dataclasses.replace(BRIEF, controllers=(broken,)))
+        robot.run(BRIEF.replace(controllers=(broken,)))
     assert np.array_equal(robot.sent[-1], robot.sent[-2])  # the robot is told to stay
 
 
@@ -336,7 +336,7 @@ def test_a_simulator_that_diverges_ends_it_where_things_were() -> None:
         return u_plan
 
     executor = planning.Executor(
-        task, plan, mj, world=WORLD, options=dataclasses.replace(BRIEF, controllers=(blow,))
+        task, plan, mj, world=WORLD, options=BRIEF.replace(controllers=(blow,))
     )
     report = executor.run()
     assert report.outcome == "no answer" and "diverged" in report.reason, str(report)
@@ -438,7 +438,7 @@ def test_a_slow_joint_comes_to_touch_without_a_push() -> None:
         task.replace(start=start),
         plan,
         world=WORLD,
-        options=dataclasses.replace(BRIEF, seconds=5.0),
+        options=BRIEF.replace(seconds=5.0),
         watch=lambda state: left.append(state.error[0]) if state.doing == "move" else None,
     ).run()
     assert left[0] == pytest.approx(0.1, abs=5e-4)
@@ -469,7 +469,7 @@ def test_motions_are_no_faster_than_force_limits_allow(
 
     along = execution.Execution._along
     monkeypatch.setattr(execution.Execution, "_along", steps)
-    options = dataclasses.replace(BRIEF, seconds=8.0)
+    options = BRIEF.replace(seconds=8.0)
     planning.Executor(task.replace(start=start), plan, world=WORLD, options=options).run()
     assert off and max(off) < 3e-3
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 from test_executor import push_task
@@ -150,7 +148,7 @@ def lifted(period: float, lag: float, known: float) -> tuple[object, Record, flo
     """Carry a box up by 2 cm at 5 cm/s, by joints that trail their springs by ``lag`` seconds and are known to do so by
     ``known``; return how it ended, the record, and how far the box ends from its goal, m."""
     model = qdsim.load(PINCH.format(floor=""))
-    world = dataclasses.replace(QUICK, timestep=1e-3, speed=0.1)
+    world = QUICK.replace(timestep=1e-3, speed=0.1)
     space = planning.ObjectSpace(model, "box")
     plant = Plant(model, space, second_order(model, "box", world), world, compensated=True)
     held = model.actuated_v
@@ -289,7 +287,7 @@ def test_the_ways_on_are_those_that_are_named() -> None:
         planning.ExecutorOptions(routes=("magic",))
     with pytest.raises(ValueError, match=r"^routes"):
         planning.ExecutorOptions(routes=())
-    assert dataclasses.replace(options, routes=["plan"]).routes == ("plan",)  # type: ignore[arg-type]
+    assert options.replace(routes=["plan"]).routes == ("plan",)  # type: ignore[arg-type]
 
 
 TALL = """<mujoco><option gravity="0 0 -9.81"/><worldbody><geom type="plane" size="1 1 .1"/>

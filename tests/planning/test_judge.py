@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 from test_transfer import PUSHER, push_plan
@@ -123,7 +121,7 @@ def test_actuators_pull_no_harder_than_they_may():
     for _ in range(200):
         plant.advance(np.array([0.5]))  # 225 N if it might
     assert abs(plant.q[1]) < 1e-5  # 7 N, and friction holds 7.85
-    options = dataclasses.replace(options, force=None)
+    options = options.replace(force=None)
     plant = own_plant(model, "block", options)
     plant.reset(np.array([0.05, 0, 0, 0]))
     for _ in range(200):

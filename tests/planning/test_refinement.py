@@ -138,7 +138,7 @@ def test_a_refinement_that_was_cut_off_goes_on(hand, tmp_path, monkeypatch) -> N
     assert len(calls) == 4
 
     for change in ({"h": 0.05}, {"impc": planning.ImpcOptions(iterations=5)}):
-        other = dataclasses.replace(options, **change)
+        other = options.replace(**change)
         with pytest.raises(ValueError, match=r"checkpoint: .*another plan, task or other options"):
             planning.refine(plan, task, other, checkpoint=file)
     file.write_bytes(file.read_bytes()[:100])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import itertools
 import math
 from collections.abc import Iterator
@@ -158,7 +157,7 @@ def test_files_keep_all_and_belong_to_their_task(
     start, goal = draw_poses(disc, 2, np.random.default_rng(7))
     plans = [m.query(start, goal) for m in (built, there)]
     assert plans[0].end.tobytes() == plans[1].end.tobytes()
-    heavier = dataclasses.replace(disc.options, h=0.05)
+    heavier = disc.options.replace(h=0.05)
     with pytest.raises(ValueError, match="another model or task"):
         Roadmap.load(path, disc.replace(options=heavier))
     other = next(iter(systems.load("planar_pushing").tasks.values()))

@@ -108,7 +108,7 @@ def test_plans_reach_the_goal_by_the_pose(name, task):
 def test_task_settings_are_what_the_planner_takes():
     task = task_of("allegro_sphere", "half_turn")
     assert task.planner.gamma == 1e-6
-    few = dataclasses.replace(task.planner, max_nodes=10)
+    few = task.planner.replace(max_nodes=10)
     tree = planning.rrt(task.replace(planner=few), rng=0)
     assert tree.options == few
 

@@ -399,9 +399,7 @@ def test_noise_displaces_the_object_and_repeats() -> None:
     task, plan = table_task()
     options = planning.TransferOptions(position_noise=1e-3, rotation_noise=1e-2, settle=0.0)
     begins = [
-        planning.transfer(plan, task.model, dataclasses.replace(options, seed=seed))
-        .segments[0]
-        .executed[0]
+        planning.transfer(plan, task.model, options.replace(seed=seed)).segments[0].executed[0]
         for seed in (1, 1, 2)
     ]
     assert (begins[0] == begins[1]).all() and (begins[0] != begins[2]).any()

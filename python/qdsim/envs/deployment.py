@@ -138,7 +138,7 @@ def deploy(
             float(rng.uniform(*x)) for x in (support_friction, friction, mass)
         )
         # A plant computes the support's friction force from the mass in the model.
-        own = dataclasses.replace(how, support_friction=support * heavy)
+        own = how.replace(support_friction=support * heavy)
         mj = second_order(task.model, task.object, own)
         mj.geom_friction[:, 0] *= rubbing
         mj.pair_friction[:, :2] *= rubbing

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -120,7 +119,7 @@ class Executor:
             raise TypeError(f"watch: expected a function, got {type(watch).__name__}")
         self._watch = watch
         self.task = task = _towards(task, plan)
-        pace = dataclasses.replace(stepped(given, plant), carry_on=True, motions=True)
+        pace = stepped(given, plant).replace(carry_on=True, motions=True)
         simulator = simulator_of(task.model, task.object, pace, plant, "plant")
         known = _waiting(task) if plan is None else plan
         self._execution, self._pace = Execution(known, task.model, simulator, pace), pace
@@ -142,7 +141,7 @@ class Executor:
         self._execution.hand = self._controllers.hand
         if planner is None or isinstance(planner, GaitOptions):
             planner = task.planner or RRTOptions()
-        gaits = dataclasses.replace(gaits, grip=grip)
+        gaits = gaits.replace(grip=grip)
         if self._controllers.hand is not None:
             held = self._controllers.hand.grip
             rng = np.random.default_rng(self.options.seed)

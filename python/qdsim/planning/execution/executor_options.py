@@ -6,6 +6,7 @@ import dataclasses
 
 from qdsim.arguments import fields, integer, number, one_of
 from qdsim.planning.execution.loops.steering import Controller
+from qdsim.planning.task.settings import Settings
 
 __all__ = ["CONTROLLERS", "ROUTES", "ExecutorOptions"]
 
@@ -16,7 +17,7 @@ ROUTES = ("strokes", "plan", "straight", "new plan")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ExecutorOptions:
+class ExecutorOptions(Settings):
     """Settings of an :class:`Executor`.
 
     Attributes:

@@ -357,8 +357,8 @@ def _searched(
     execution: Execution, task: Task, planner: RRTOptions, here: Array, seed: int
 ) -> Plan:
     """Return the plan of a search from a configuration, to the goal or to the best node."""
-    planner = dataclasses.replace(planner, max_nodes=min(planner.max_nodes, NODES))
+    planner = planner.replace(max_nodes=min(planner.max_nodes, NODES))
     if execution.missing_motions and planner.motion_seconds is None:
-        planner = dataclasses.replace(planner, motion_seconds=FORESEEN.time_limit)
+        planner = planner.replace(motion_seconds=FORESEEN.time_limit)
     tree = rrt(nearer(task, here), planner, rng=seed)
     return tree.plan(None if tree.reached else tree.best_node)

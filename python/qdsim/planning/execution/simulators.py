@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Literal, TypeAlias, Union
 
 from qdsim.arguments import instance, one_of
@@ -60,7 +59,7 @@ def stepped(options: TransferOptions, given: object) -> TransferOptions:
     if not isinstance(given, Robot):
         return options
     period = max(options.control_period, given.period)
-    return dataclasses.replace(options, timestep=given.period, control_period=period)
+    return options.replace(timestep=given.period, control_period=period)
 
 
 def in_mujoco(simulator: object) -> bool:

@@ -28,6 +28,7 @@ from qdsim.planning.plans.executable import LEAVE
 from qdsim.planning.plans.plan import Plan, plan_for
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.task.robot import TOUCHING
+from qdsim.planning.task.settings import Settings
 from qdsim.planning.task.task import Task
 from qdsim.step import Options
 
@@ -48,12 +49,12 @@ _LIFTS, _HELD, _LOOKS = 600, 60, 96
 those that hold the object and are tried; and number of draws after which no more follow if none has held it. Of a box
 between two arms one grasp in 12 holds it, and one in 20 to 200 leads to a goal; 200 draws take 1 to 2 s."""
 
-FORESEEN = dataclasses.replace(LEAVING, time_limit=0.3)
+FORESEEN = LEAVING.replace(time_limit=0.3)
 """Settings for testing whether motions between grasps exist, with a shorter time limit than that of the execution."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class GaitOptions:
+class GaitOptions(Settings):
     """Settings of a finger gait: how strokes are found, motions of the object in one grasp.
 
     Attributes:

@@ -41,6 +41,7 @@ from qdsim.planning.task.robot import (
     lies_on_a_plane,
     object_weight,
 )
+from qdsim.planning.task.settings import Settings
 from qdsim.planning.task.space import ObjectSpace
 from qdsim.planning.task.task import Task
 
@@ -81,7 +82,7 @@ friction suffices to lift it, 19 can be held without, 31 with it."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class GripOptions:
+class GripOptions(Settings):
     """Settings of a :class:`Grip`.
 
     Attributes:
@@ -108,7 +109,7 @@ class GripOptions:
         Args:
             seconds: Shortest time between two commands, s.
         """
-        return dataclasses.replace(self, period=max(self.period, seconds))
+        return self.replace(period=max(self.period, seconds))
 
     def __post_init__(self) -> None:
         numbers = (field.name for field in dataclasses.fields(self) if field.name != "fingers")

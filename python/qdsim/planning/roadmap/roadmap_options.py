@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 from qdsim.arguments import fields, instance, integer, number
 from qdsim.planning.task.rrt_options import RRTOptions
+from qdsim.planning.task.settings import Settings
 
 __all__ = ["RoadmapOptions"]
 
 
 @dataclasses.dataclass(frozen=True)
-class RoadmapOptions:
+class RoadmapOptions(Settings):
     """Settings of :func:`qdsim.planning.roadmap`.
 
     Attributes:
@@ -38,11 +38,3 @@ class RoadmapOptions:
         fields(self, integer, "trials", least=0)
         fields(self, number, "radius", least=1)
         instance("search", self.search, RRTOptions, or_none=True)
-
-    def replace(self, **changes: Any) -> RoadmapOptions:
-        """Return the same options with some changed.
-
-        Args:
-            **changes: Fields and their new values.
-        """
-        return dataclasses.replace(self, **changes)

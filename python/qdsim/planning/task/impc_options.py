@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from qdsim.arguments import fields, flag, integer, number, numbers, one_of, spread
 from qdsim.array_type import Array
 from qdsim.planning.task.cost import TrackingCost
+from qdsim.planning.task.settings import Settings
 from qdsim.smoothing import Analytic, Scheme
 
 __all__ = ["ImpcOptions"]
@@ -20,7 +21,7 @@ Start = Literal["squeeze", "rrt", "hold"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class ImpcOptions:
+class ImpcOptions(Settings):
     """Settings of :func:`qdsim.planning.impc` and :class:`qdsim.planning.Mpc`.
 
     By default each iteration linearises the step once along the trajectory, solves one quadratic
@@ -147,14 +148,6 @@ class ImpcOptions:
             "limits": False,
         }
         return cls(**(settings | changes))
-
-    def replace(self, **changes: Any) -> ImpcOptions:
-        """Return the same options with some changed.
-
-        Args:
-            **changes: fields and their new values.
-        """
-        return dataclasses.replace(self, **changes)
 
     @property
     def starts(self) -> tuple[Start, ...]:

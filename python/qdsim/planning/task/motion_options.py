@@ -6,12 +6,13 @@ import dataclasses
 
 from qdsim.arguments import fields, number, numbers
 from qdsim.planning.task.robot import TOUCHING
+from qdsim.planning.task.settings import Settings
 
 __all__ = ["MotionOptions"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class MotionOptions:
+class MotionOptions(Settings):
     """Settings of :func:`qdsim.planning.connect`.
 
     Attributes:

@@ -6,12 +6,13 @@ import dataclasses
 
 from qdsim.arguments import fields, instance, integer, number
 from qdsim.planning.task.impc_options import ImpcOptions
+from qdsim.planning.task.settings import Settings
 
 __all__ = ["RefineOptions"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class RefineOptions:
+class RefineOptions(Settings):
     """Settings of :func:`qdsim.planning.refine`.
 
     Attributes:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from qdsim.arguments import fields, flag, integer, number, numbers, one_of
 from qdsim.planning.task.motion_options import MotionOptions
+from qdsim.planning.task.settings import Settings
 from qdsim.smoothing import Scheme
 
 __all__ = ["RRTOptions"]
@@ -16,7 +17,7 @@ Dynamics = Literal["exact", "smoothed"]
 
 
 @dataclasses.dataclass(frozen=True)
-class RRTOptions:
+class RRTOptions(Settings):
     """Settings of :func:`qdsim.planning.rrt`.
 
     The defaults are those of the chaining strategy; ``RRTOptions.published()`` gives the structure
@@ -147,11 +148,3 @@ class RRTOptions:
         if self.motion_seconds is None:
             return None
         return MotionOptions(time_limit=self.motion_seconds)
-
-    def replace(self, **changes: Any) -> RRTOptions:
-        """Return the same options with some changed.
-
-        Args:
-            **changes: fields and their new values.
-        """
-        return dataclasses.replace(self, **changes)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Literal
+from typing import Literal
 
 from qdsim.arguments import fields, integer, numbers, one_of
+from qdsim.planning.task.settings import Settings
 
 __all__ = ["SamplingOptions"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SamplingOptions:
+class SamplingOptions(Settings):
     """Settings of :class:`qdsim.planning.SamplingMpc`.
 
     Control period, weights of the cost and reach of the springs are those of the task's ``impc``
@@ -44,11 +45,3 @@ class SamplingOptions:
         fields(self, integer, "horizon", least=1)
         fields(self, integer, "threads", least=1, or_none=True)
         fields(self, numbers, "noise", per="actuator", above=0, or_none=True)
-
-    def replace(self, **changes: Any) -> SamplingOptions:
-        """Return the same options with some changed.
-
-        Args:
-            **changes: fields and their new values.
-        """
-        return dataclasses.replace(self, **changes)

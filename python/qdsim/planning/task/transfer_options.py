@@ -6,12 +6,13 @@ import dataclasses
 from typing import Literal
 
 from qdsim.arguments import fields, flag, integer, number, numbers, one_of
+from qdsim.planning.task.settings import Settings
 
 __all__ = ["TransferOptions"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TransferOptions:
+class TransferOptions(Settings):
     """Settings of an execution: the simulated world, and the speed of the commands.
 
     Attributes:

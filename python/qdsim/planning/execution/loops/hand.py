@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -283,7 +282,7 @@ class Hand:
         rest = unmoved_q(self.model)
         target[rest] = q[rest]
         trailing = _TRAIL / float(self.world.lag.max(initial=1e-9))
-        wanted = dataclasses.replace(LEAVING, speed=min(LEAVING.speed, trailing))
+        wanted = LEAVING.replace(speed=min(LEAVING.speed, trailing))
         try:
             motion = connect(self.model, q, target, wanted, rng)
         except MotionError:
