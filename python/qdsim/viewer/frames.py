@@ -15,9 +15,6 @@ from qdsim.step import Step
 
 __all__ = ["Film", "Frame", "film_of_path", "film_of_plan", "film_of_recording", "film_of_tree"]
 
-_PAUSE = 0.5
-"""Time for which a change of grasp without a motion is shown, s."""
-
 
 @dataclass(frozen=True, eq=False)
 class Frame:
@@ -102,7 +99,7 @@ def _regrasp(
 ) -> list[Frame]:
     said = f"regrasp {number}"
     if motion is None:
-        return [Frame(q, 0.5 * _PAUSE, None, said) for q in ends]
+        return [Frame(q, 0.25, None, said) for q in ends]  # half a second in all
     count = max(round(motion.duration * rate), 2)
     times = np.linspace(0.0, motion.duration, count)
     return [Frame(q, 1.0 / rate, None, said) for q in motion.at(times)]

@@ -72,8 +72,8 @@ def draw_configuration(
 
 
 def frame_axes(count: int, size: Array, top: float, bottom: float) -> tuple[Figure, list[Axes]]:
-    """Return a figure with so much room at top and bottom, in inches, and axes of the shape of ``size`` (2,) in rows of four, with room
-    for titles."""
+    """Return a figure with so much room at top and bottom, in inches, and axes of the shape of ``size`` (2,) in rows of
+    four, with room for titles."""
     columns = min(4, count)
     rows = -(-count // columns)
     width = 3.0

@@ -44,10 +44,10 @@ _STEPS = 24
 _SPARE = 2
 """Number of strokes to a goal in the air that suffice: drawing grasps that carry takes long, and some cannot be reached."""
 
-_LIFTS, _HELD, _LOOKS = 600, 60, 96
-"""Largest numbers of grasps of a task's own sampler that are drawn for a lift, if others do not lead to the goal, and of
-those that hold the object and are tried; and number of draws after which no more follow if none has held it. Of a box
-between two arms one grasp in 12 holds it, and one in 20 to 200 leads to a goal; 200 draws take 1 to 2 s."""
+_LIFTS, _LOOKS = 600, 96
+"""Largest number of grasps of a task's own sampler that are drawn for a lift, if others do not lead to the goal; at most
+a tenth of them is tried. And number of draws after which no more follow if none has held the object. Of a box between
+two arms one grasp in 12 holds it, and one in 20 to 200 leads to a goal; 200 draws take 1 to 2 s."""
 
 FORESEEN = LEAVING.replace(time_limit=0.3)
 """Settings for testing whether motions between grasps exist, with a shorter time limit than that of the execution."""
@@ -188,11 +188,8 @@ class StrokePlanner:
         task, found, still = self.task, list[Stroke](), np.zeros(self.task.space.size)
         tried = 0
         for _ in range(_LIFTS):
-            if (
-                len(found) == _SPARE
-                or tried == _HELD
-                or self._looked >= _LOOKS > self._held * _LOOKS
-            ):
+            hopeless = self._held == 0 and self._looked >= _LOOKS
+            if hopeless or tried == _LIFTS // 10 or len(found) == _SPARE:
                 break
             grasp = self._own.grasp(q, self.rng)
             self._looked += 1
