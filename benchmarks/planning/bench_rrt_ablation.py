@@ -18,19 +18,17 @@ poses, drawn uniformly from the task's box of subgoals, whose local Mahalanobis 
 without the factor 1/2. For comparison, all trees are measured with the same metric, the analytic one at their nodes.
 
 All six systems take half an hour of one core with three seeds, almost all of it for the randomized schemes; by
-default three systems run. ``--log`` saves one line of JSON for every tree, so that an interrupted run continues where
+default three systems run. ``--cache FILE`` saves one line of JSON for every tree, so that an interrupted run continues where
 it was.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from runs import Runs, arguments, head
 
 from qdsim import SolverError, smoothing, systems
 from qdsim.planning import RRTOptions, Task, Tree, packing_ratio, rrt
@@ -98,40 +96,30 @@ def grown(system: str, task: Task, name: str, seed: int) -> dict[str, Any]:
     tree = rrt(task.replace(position_tolerance=1e-12), planners[name], rng=seed)
     measured = reachability(tree, planners["analytic"])
     return {
-        "system": system,
-        "name": name,
-        "seed": seed,
         "dist": float(tree.distance.min() / tree.distance[0]),
         "pack": float(packing_ratio(measured, samples=SAMPLES, rng=0)[-1]),
     }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--seeds", type=int, default=3, help="trees of each planner")
     parser.add_argument("--systems", nargs="*", default=list(SETTINGS)[:3])
-    parser.add_argument("--log", type=Path, help="file of one line a tree, to go on from")
-    arguments = parser.parse_args()
-    rows: list[dict[str, Any]] = []
-    if arguments.log is not None and arguments.log.exists():
-        rows = [json.loads(line) for line in arguments.log.read_text().splitlines()]
-    known = {(row["system"], row["name"], row["seed"]): row for row in rows}
-    for seed in range(arguments.seeds):
-        for system in arguments.systems:
+    given = parser.parse_args()
+    known = Runs(given.cache)
+    for seed in range(0 if given.cached else given.seeds):
+        for system in given.systems:
             task = next(iter(systems.load(system).tasks.values()))
             for name in variants(system):
-                if (system, name, seed) not in known:
-                    row = known[system, name, seed] = grown(system, task, name, seed)
-                    if arguments.log is not None:
-                        with arguments.log.open("a") as file:
-                            file.write(json.dumps(row) + "\n")
-    print(f"## Ingredients of the planner, {ITERATIONS} iterations, {arguments.seeds} seeds\n")
+                known.make(f"{system}|{name}|{seed}", grown, system, task, name, seed)
+    print(f"## Ingredients of the planner, {ITERATIONS} iterations, {given.seeds} seeds\n")
     print("Medians, and least and largest in parentheses.\n")
-    print("| system | planner | distance to the goal, share of the start's | packing ratio |")
-    print("| --- | --- | --- | --- |")
-    for system in arguments.systems:
+    head("system", "planner", "distance to the goal, share of the start's", "packing ratio")
+    for system in given.systems:
         for name in variants(system):
-            own = [known[system, name, seed] for seed in range(arguments.seeds)]
+            own = known.of(f"{system}|{name}")
+            if not own:
+                continue
             distances, ratios = ([row[key] for row in own] for key in ("dist", "pack"))
             print(f"| {system} | {name} | {spread(distances, 3)} | {spread(ratios, 2)} |")
 

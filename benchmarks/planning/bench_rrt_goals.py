@@ -15,21 +15,19 @@ of successes.
 A system's name stands for its first task; ``system/task`` names another one. With ``--published`` the goal is always
 the task's own, and only the seed changes.
 
-``--log`` saves one line of JSON for every goal, so that an interrupted run continues where it was.
+``--cache FILE`` saves one line of JSON for every goal, so that an interrupted run continues where it was.
 """
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import json
 import statistics
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from runs import Runs, arguments
 
 from qdsim import systems
 from qdsim.planning import RRTOptions, Task, rrt
@@ -87,14 +85,14 @@ def attempt(task: Task, seed: int) -> Row:
     }
 
 
-def table(names: list[str], rows: dict[str, dict[int, Row]]) -> str:
+def table(names: list[str], known: Runs) -> str:
     lines = [
         "| system | success | median s | 95th percentile s | nodes, median | error at the end, median "
         "| failures end at |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for name in names:
-        every = list(rows[name].values())
+        every = known.of(name)
         done = [r for r in every if r["good"]]
         left = [f"{1000 * r['shift']:.0f} mm, {r['turn']:.2f} rad" for r in every if not r["good"]]
         end = f"{len(done)} of {len(every)} ({len(done) / max(len(every), 1):.0%})"
@@ -122,39 +120,24 @@ def boxes(names: list[str]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--goals", type=int, default=10, help="goals a system; a campaign has 100")
     parser.add_argument("--systems", nargs="*", default=list(systems.TASK_NAMES))
     parser.add_argument("--published", action="store_true", help="the tasks' own goals only")
-    parser.add_argument("--log", type=Path, help="file that keeps what is done")
-    parser.add_argument("--only-print", action="store_true", help="print what the log has")
-    arguments = parser.parse_args()
-    rows: dict[str, dict[int, Row]] = {name: {} for name in arguments.systems}
-    if arguments.log is not None and arguments.log.exists():
-        for line in arguments.log.read_text(encoding="utf-8").splitlines():
-            row = json.loads(line)
-            if row["system"] in rows:
-                rows[row["system"]][row["index"]] = row
-    if not arguments.only_print:
-        tasks = {name: task_of(name) for name in arguments.systems}
-        goals = itertools.repeat if arguments.published else random_goals
-        streams = {name: goals(task) for name, task in tasks.items()}
-        for index in range(arguments.goals):
-            for name, stream in streams.items():
-                task = next(stream)
-                if index in rows[name]:
-                    continue
-                row = {"system": name, "index": index, **attempt(task, index)}
-                rows[name][index] = row
-                if arguments.log is not None:
-                    with arguments.log.open("a", encoding="utf-8") as log:
-                        log.write(json.dumps(row) + "\n")
-    title = "The tasks' own goals" if arguments.published else "Random goals of the tasks' boxes"
+    given = parser.parse_args()
+    known = Runs(given.cache)
+    tasks = {} if given.cached else {name: task_of(name) for name in given.systems}
+    goals = itertools.repeat if given.published else random_goals
+    streams = {name: goals(task) for name, task in tasks.items()}
+    for index in range(given.goals):
+        for name, stream in streams.items():
+            known.make(f"{name}|{index}", attempt, next(stream), index)
+    title = "The tasks' own goals" if given.published else "Random goals of the tasks' boxes"
     print(f"## {title}\n")
-    print(table(arguments.systems, rows))
+    print(table(given.systems, known))
     print("\n## The boxes\n")
     print("Values in metres, then in radians; rotation vectors for objects that rotate freely.\n")
-    print(boxes(arguments.systems))
+    print(boxes(given.systems))
 
 
 if __name__ == "__main__":

@@ -8,18 +8,17 @@ table).
 
 The planner is the chaining one with the tasks' settings and at most 4000 nodes, the default. *Drop*: regrasps of the
 plan that would drop the object (``Verdict.dropping_regrasps``). Times are CPU seconds of one thread; nodes, regrasps
-and times are those of plans. ``--log`` saves one line of JSON for every search, so that an interrupted run continues
+and times are those of plans. ``--cache FILE`` saves one line of JSON for every search, so that an interrupted run continues
 where it was.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
 import time
-from pathlib import Path
 from typing import Any
+
+from runs import Runs, arguments, head
 
 from qdsim import systems
 from qdsim.planning import RRTOptions, rrt
@@ -38,8 +37,8 @@ def search(system: str, static: bool, seed: int) -> Row:
     )
     begin = time.process_time()
     tree = rrt(task, options, rng=seed)
-    row: Row = {"system": system, "static": static, "seed": seed, "good": False}
-    row |= {"nodes": tree.count, "seconds": time.process_time() - begin}
+    seconds = time.process_time() - begin
+    row: Row = {"good": False, "nodes": tree.count, "seconds": seconds}
     if tree.reached:
         plan = tree.plan()
         verdict = plan.check(task.model, require_static_regrasps=static)
@@ -53,30 +52,22 @@ def middle(values: list[float], digits: int) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--log", type=Path, help="file of one line a search, to go on from")
-    arguments = parser.parse_args()
-    rows: list[Row] = []
-    if arguments.log is not None and arguments.log.exists():
-        rows = [json.loads(line) for line in arguments.log.read_text().splitlines()]
-    known = {(row["system"], row["static"], row["seed"]): row for row in rows}
+    given = parser.parse_args()
+    known = Runs(given.cache)
     cases = [(s, static) for s in SYSTEMS for static in (False, True)]
-    for seed in range(arguments.seeds):
+    for seed in range(0 if given.cached else given.seeds):
         for system, static in cases:
-            if (system, static, seed) not in known:
-                row = known[system, static, seed] = search(system, static, seed)
-                if arguments.log is not None:
-                    with arguments.log.open("a") as file:
-                        file.write(json.dumps(row) + "\n")
+            known.make(f"{system}|{static}|{seed}", search, system, static, seed)
     print(
-        f"## Regrasps only where the object stays in place, {arguments.seeds} seeds, {MAX_NODES} nodes\n"
+        f"## Regrasps only where the object stays in place, {given.seeds} seeds, {MAX_NODES} nodes\n"
     )
     print("Medians; the largest values in parentheses.\n")
-    print("| system | required | good plans | nodes | seconds | regrasps a plan | of these drop |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
+    words = "good plans", "nodes", "seconds", "regrasps a plan", "of these drop"
+    head("system", "required", *words)
     for system, static in cases:
-        own = [known[system, static, seed] for seed in range(arguments.seeds)]
+        own = known.of(f"{system}|{static}")
         good = [row for row in own if row["good"]]
         nodes, seconds, regrasps = (
             [float(row[key]) for row in good] for key in ("nodes", "seconds", "regrasps")
