@@ -19,15 +19,7 @@ class Model(World):
         options = TransferOptions(timestep=task.options.h, control_period=task.options.h)
         still = np.zeros(task.model.nv)
         super().__init__(task.model, task.space, options, still, compensated=True)
-        self.task, self._q = task, np.array(task.start)
-
-    @property
-    def q(self) -> Array:
-        return self._q.copy()
-
-    @property
-    def v(self) -> Array:
-        return np.zeros(self.model.nv)
+        self.task, self._q, self._v = task, np.array(task.start), still
 
     def _place(self, q: Array) -> None:
         self._q = np.array(q)

@@ -63,16 +63,6 @@ class OwnPlant(World):
         self._q, self._v = np.array(model.default_q), np.zeros(model.nv)
         self._last: DynamicStep | None = None
 
-    @property
-    def q(self) -> Array:
-        """The configuration ``(nq,)``."""
-        return np.array(self._q)
-
-    @property
-    def v(self) -> Array:
-        """The velocity ``(nv,)``, m/s and rad/s."""
-        return np.array(self._v)
-
     def _place(self, q: Array) -> None:
         self._q, self._v = np.array(q, dtype=float), np.zeros(self.model.nv)
         self._tau[:], self._pushed[:] = 0.0, 0.0

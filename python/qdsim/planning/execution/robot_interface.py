@@ -89,16 +89,6 @@ class RobotPlant(World):
         self._told: Array | None = None
         self._q, self._v = self._read()
 
-    @property
-    def q(self) -> Array:
-        """The last configuration read, ``(nq,)``."""
-        return np.array(self._q)
-
-    @property
-    def v(self) -> Array:
-        """The last velocity read, ``(nv,)``, m/s and rad/s."""
-        return np.array(self._v)
-
     def _place(self, q: Array) -> None:
         raise PlantError("a robot cannot be set to a configuration")
 

@@ -53,6 +53,9 @@ class World(abc.ABC):
         timestep: Time step, s.
     """
 
+    _q: Array
+    _v: Array
+
     def __init__(
         self,
         model: Model,
@@ -82,14 +85,14 @@ class World(abc.ABC):
         self.steps, self.timestep = 0, options.timestep
 
     @property
-    @abc.abstractmethod
     def q(self) -> Array:
-        """The configuration ``(nq,)``."""
+        """The configuration ``(nq,)``; of a robot, the last one read."""
+        return np.array(self._q)
 
     @property
-    @abc.abstractmethod
     def v(self) -> Array:
-        """The velocity ``(nv,)``, m/s and rad/s."""
+        """The velocity ``(nv,)``, m/s and rad/s; of a robot, the last one read."""
+        return np.array(self._v)
 
     @abc.abstractmethod
     def _place(self, q: Array) -> None:
