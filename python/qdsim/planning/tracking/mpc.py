@@ -87,8 +87,9 @@ class Mpc:
         first_iterations: iterations of the first call, and of the first one after a reset.
         hold: whether the command is kept once the object has arrived. Calls with a reference never
             hold.
-        model: predicts, for example :class:`SecondOrderModel`; None: the task's quasi-dynamic step,
-            with the feedback of the quadratic programs.
+        model: predicts, for example :class:`SecondOrderModel`, for light objects that slide, roll or
+            are thrown; None: the task's quasi-dynamic step, with the feedback of the quadratic
+            programs. It takes less time, and is enough for objects that rest wherever they are let go.
     """
 
     def __init__(
