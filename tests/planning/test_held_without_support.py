@@ -147,6 +147,20 @@ def test_a_box_between_arms_is_lifted_from_below_its_goal() -> None:
     assert not ground.any()
 
 
+def test_new_plans_to_a_goal_in_the_air_end_below_it() -> None:
+    """Where the box rests; from there it is lifted, and nothing is planned."""
+    whole = systems.load("iiwa_bimanual_box").tasks["turn"]
+    for way, below in (([0, 0, 0.15, 0, 0, 0], True), ([0.1, 0.1, 0.15, 0, 0, 0.8], False)):
+        task = whole.towards(whole.with_object(whole.start, np.array(way)))
+        executor = planning.Executor(task, world=TransferOptions(timestep=1e-3))
+        phase = executor._routes._phase()
+        assert (phase is None) == below
+        if phase is not None:
+            assert planning.is_stable(task.model, phase.aim, "box", task.options)
+            apart = task.space.errors(phase.aim, task.aim)
+            assert apart[0] == pytest.approx(way[2], abs=5e-3) and apart[1] < 0.01
+
+
 def test_a_task_without_the_grasps_that_were_added() -> None:
     task = pen()
     wider = with_holding(task, grip_of(task), np.random.default_rng(0))

@@ -57,6 +57,9 @@ def test_strokes_foresee_what_creeps_out_of_the_fingers(half: float, stays: bool
     assert task.reached(stroke.segment.end)
     assert (planner.best(task.start) is not None) == stays
     assert planner.slips == (not stays)
+    planner.foreseen = True
+    left = planner.best(task.start)
+    assert left is not None and left.stays == stays
     rigid = planning.StrokePlanner(task, hold=HOLD)
     assert rigid.best(task.start) is not None and rigid.slips == 0
     assert _held_in_mujoco(task, stroke.segment) == stays

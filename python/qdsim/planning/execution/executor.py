@@ -172,6 +172,7 @@ class Executor:
             return None
         world, pace = self._plant, self._pace
         own = Plant(task.model, task.space, mj, pace, world.compensated, task.command_bounds)
+        strokes.foreseen = True
         return Foresight(strokes, own, Hand(own, hand.grip, pace), pace.speed, self.options.hold)
 
     # ---------------------------------------------------------------- state

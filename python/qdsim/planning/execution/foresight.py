@@ -115,6 +115,7 @@ class Foresight:
             least: Least gain, m.
         """
         before, found, count = self._planner.distance(q), None, stroke.segment.steps
+        lift = not stroke.stays and self._planner.is_below(q)  # which gains nothing on the way
         for _ in range(_TRIES):
             part = _part(stroke, count)
             if before - self._planner.distance(part.segment.end) <= least:
@@ -128,7 +129,7 @@ class Foresight:
                 self.path = record.samples
             followed = min(record.samples[-1].time, schedule.duration)
             count = int(np.searchsorted(schedule.times, _SHORTER * followed, side="right")) - 1
-            if gain > _WORTH * stroke.gain or count == 0:
+            if gain > _WORTH * stroke.gain or count == 0 or lift:
                 break
         return found
 

@@ -259,7 +259,7 @@ class Routes:
                 found = [s for s in strokes.candidates(q, here=begins) if s.gain > TOUCHING]
                 self._promised = bool(found and self.foresight)
                 found = self.foresight.those_that_work(found) if self.foresight else found
-        if strokes.slips and not found:
+        if strokes.slips and not found and not strokes.draws_lifts:
             self.never = (
                 f"the contacts creep, and none of the grasps in which the fingers lift {self.task.object!r} to its "
                 f"goal ({strokes.slips}) is predicted to hold it there for {self.options.hold:g} s"
@@ -303,10 +303,13 @@ class Routes:
         if more <= 0:
             return None
         yield from let_go()
+        task = self._phase()
+        if task is None:
+            return None
         for _ in range(more):
             self.plans += 1
             seed = self.options.seed + self.plans
-            self.todo = _new_plan(self._execution, self.task, self._planner, seed)
+            self.todo = _new_plan(self._execution, task, self._planner, seed)
             if self.todo:
                 self._controllers.follow(plan_for(self.task, self.todo, self.task.options, np.inf))
                 self._count = len(self.todo)
@@ -315,6 +318,16 @@ class Routes:
                 self.todo.clear()
         self.want = "no plan found"
         return None
+
+    def _phase(self) -> Task | None:
+        """Return the task of a new plan; None below a goal in the air, to which only grasps that hold lead, not pushes.
+
+        An object that is to be lifted by many grasps' best is first brought to below its goal.
+        """
+        strokes, q = self.strokes, self._execution.plant.q
+        if strokes is None or not strokes.draws_lifts or strokes.below is None:
+            return self.task
+        return None if strokes.is_below(q) else self.task.towards(strokes.below)
 
 
 def nearer(task: Task, here: Array) -> Task:

@@ -85,10 +85,13 @@ class Stroke:
         gain: Distance by which the object comes nearer to the goal, m; rotations are multiplied by
             the task's length. Where a stroke ends in the air, short of the goal, the object is set
             down again, and its pose after that counts.
+        stays: Whether quasi-dynamic steps with the plant's creeping contacts promise that the fingers do not lose the
+            object.
     """
 
     segment: Segment
     gain: float
+    stays: bool = True
 
 
 class StrokePlanner:
@@ -109,8 +112,11 @@ class StrokePlanner:
 
     Attributes:
         hangs: Whether the object does not stay at its goal without the robot.
+        below: Where the object comes to rest if it falls from a goal in the air, ``(nq,)``; else None.
         slips: Number of strokes that reach a goal in the air, where the fingers do not hold the
             object because their contacts creep.
+        foreseen: Whether a simulation of the world judges strokes before they begin. Those that creeping contacts are
+            predicted to lose are then left to it, because quasi-dynamic steps lose grasps that hold in a simulation.
 
     Raises:
         ValueError: The task has no sampler.
@@ -134,9 +140,10 @@ class StrokePlanner:
         self.task, self.options = task, options or GaitOptions()
         self.hangs = not is_stable(task.model, task.aim, task.object, task.options)
         self.grip = grip_of_steps(task, self.options.grip, self.hangs)
-        self._below = None
+        self.below = None
         if self.hangs:
-            self._below = landing(task.model, task.aim, task.object, task.options)
+            self.below = landing(task.model, task.aim, task.object, task.options)
+        self.foreseen = False
         self._own, self._looked, self._held = without_holding(task), 0, 0
         self._plant, self._hold, self.slips = plant or task.options, hold, 0
         self.rng, self._load = generator_of(rng), load
@@ -159,26 +166,31 @@ class StrokePlanner:
             q: ``(nq,)`` configuration.
             here: whether the present grasp is one of them.
         """
-        if found := self._lifts(q) if self._is_below(q) else []:
+        task, found, there = self.task, list[Stroke](), 0
+        lifts = self.draws_lifts and self.is_below(q)
+        if lifts and (found := self._lifts(q)):
             return found
-        task, there = self.task, 0
         for k in range(self.options.candidates):
             grasp = q if here and k == 0 else task.grasp(q, self.rng)
             stroke = None if grasp is None else self.best(grasp)
             if stroke is not None:
                 found.append(stroke)
-                there += self.hangs and task.reached(stroke.segment.end)
+                there += self.hangs and stroke.stays and task.reached(stroke.segment.end)
             if there == _SPARE:
                 break
-        return sorted(found, key=lambda stroke: -stroke.gain)
+        if lifts:
+            found = [stroke for stroke in found if stroke.gain > 0.5 * task.position_tolerance]
+        return sorted(found, key=lambda stroke: (not stroke.stays, -stroke.gain))
 
-    def _is_below(self, q: Array) -> bool:
-        """Return whether the object rests below a goal in the air, so that nothing but a lift brings it much nearer, and
-        the task's own sampler, of which few grasps hold, has not been tried alone."""
-        task, below = self.task, self._below
-        if self._own is task or below is None:
-            return False
-        return bool(task.in_tolerances(task.goals.apart(q, below)) <= LEAVE)
+    @property
+    def draws_lifts(self) -> bool:
+        """Whether few grasps of the task's own sampler hold the object, so that many are drawn for a lift."""
+        return self._own is not self.task
+
+    def is_below(self, q: Array) -> bool:
+        """Return whether the object rests below a goal in the air, so that nothing but a lift brings it much nearer."""
+        task, below = self.task, self.below
+        return below is not None and bool(task.in_tolerances(task.goals.apart(q, below)) <= LEAVE)
 
     def _lifts(self, q: Array) -> list[Stroke]:
         """Find strokes to a goal in the air from many grasps that hold the object without its support.
@@ -188,21 +200,27 @@ class StrokePlanner:
         task, found, still = self.task, list[Stroke](), np.zeros(self.task.space.size)
         tried = 0
         for _ in range(_LIFTS):
-            hopeless = self._held == 0 and self._looked >= _LOOKS
-            if hopeless or tried == _LIFTS // 10 or len(found) == _SPARE:
+            enough = sum(one.stays for one in found) == _SPARE
+            none = self._held == 0 and self._looked >= _LOOKS
+            if enough or none or tried == _LIFTS // 10 or len(found) == self.options.candidates:
                 break
             grasp = self._own.grasp(q, self.rng)
             self._looked += 1
             if grasp is None or not self.grip.holds(self.grip.command(grasp, still, lean=False)):
                 continue
             self._held, tried = self._held + 1, tried + 1
-            stroke = self.stroke(grasp, LEAVING.clearance)
-            if task.reached(stroke.segment.end):
-                if self._stays(grasp, stroke):
-                    found.append(stroke)
-                else:
-                    self.slips += 1
-        return found
+            stroke = self._judged(grasp, self.stroke(grasp, LEAVING.clearance))
+            if stroke is not None and task.reached(stroke.segment.end):
+                found.append(stroke)
+        return sorted(found, key=lambda stroke: not stroke.stays)
+
+    def _judged(self, q: Array, stroke: Stroke) -> Stroke | None:
+        """Return a stroke from a grasp ``(nq,)``, with whether creeping contacts hold the object; None if they do not, and
+        nothing else judges it."""
+        if not self.hangs or self._stays(q, stroke):
+            return stroke
+        self.slips += self.task.reached(stroke.segment.end)
+        return dataclasses.replace(stroke, stays=False) if self.foreseen else None
 
     def best(self, q: Array) -> Stroke | None:
         """Return the best of a stroke that lifts the object, one that does not, and one to below a goal in the air;
@@ -214,14 +232,14 @@ class StrokePlanner:
         first = self.grip.command(q, np.zeros(self.task.space.size))
         if not self.grip.holds(first):
             return None
+        if self.draws_lifts and self.is_below(q):
+            lift = self.stroke(q, LEAVING.clearance)
+            if self.task.reached(lift.segment.end):
+                return self._judged(q, lift)
         made = [self.stroke(q, 0.0), self.stroke(q, LEAVING.clearance)]
-        if self._below is not None:
-            made.append(self.stroke(q, 0.0, self._below))
-        better = max(made, key=lambda stroke: stroke.gain)
-        if self.hangs and not self._stays(q, better):
-            self.slips += self.task.reached(better.segment.end)
-            return None
-        return better
+        if self.below is not None:
+            made.append(self.stroke(q, 0.0, self.below))
+        return self._judged(q, max(made, key=lambda stroke: stroke.gain))
 
     def stroke(self, q: Array, lift: float, aim: Array | None = None) -> Stroke:
         """Compute the stroke towards the goal from a grasp, as far as the model holds the object.
@@ -314,7 +332,7 @@ class StrokePlanner:
             return None
         gain = self._gain(path[0], path[good])
         part = Segment(inputs[:good], path[: good + 1], np.array([good]))
-        return stroke if good == len(inputs) else Stroke(part, gain)
+        return stroke if good == len(inputs) else Stroke(part, gain, stroke.stays)
 
     def _gain(self, before: Array, after: Array) -> float:
         """Return by how much the object comes nearer to its goal, m, once it is set down.
