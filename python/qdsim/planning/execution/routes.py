@@ -257,7 +257,8 @@ class Routes:
         for _ in range(TRIES):
             if not found:
                 found = [s for s in strokes.candidates(q, here=begins) if s.gain > TOUCHING]
-                self._promised = bool(found and self.foresight)
+                seldom = strokes.draws_lifts and strokes.is_below(q)  # others are drawn
+                self._promised = bool((found or seldom) and self.foresight)
                 found = self.foresight.those_that_work(found) if self.foresight else found
         if strokes.slips and not found and not strokes.draws_lifts:
             self.never = (
@@ -327,7 +328,7 @@ class Routes:
         strokes, q = self.strokes, self._execution.plant.q
         if strokes is None or not strokes.draws_lifts or strokes.below is None:
             return self.task
-        return None if strokes.is_below(q) else self.task.towards(strokes.below)
+        return None if strokes.is_below(q, 1.0) else self.task.towards(strokes.below)
 
 
 def nearer(task: Task, here: Array) -> Task:

@@ -187,10 +187,15 @@ class StrokePlanner:
         """Whether few grasps of the task's own sampler hold the object, so that many are drawn for a lift."""
         return self._own is not self.task
 
-    def is_below(self, q: Array) -> bool:
-        """Return whether the object rests below a goal in the air, so that nothing but a lift brings it much nearer."""
+    def is_below(self, q: Array, within: float = LEAVE) -> bool:
+        """Return whether the object rests below a goal in the air, so that nothing but a lift brings it much nearer.
+
+        Args:
+            q: ``(nq,)`` configuration.
+            within: distance from where it would rest if it fell from the goal, in tolerances.
+        """
         task, below = self.task, self.below
-        return below is not None and bool(task.in_tolerances(task.goals.apart(q, below)) <= LEAVE)
+        return below is not None and bool(task.in_tolerances(task.goals.apart(q, below)) <= within)
 
     def _lifts(self, q: Array) -> list[Stroke]:
         """Find strokes to a goal in the air from many grasps that hold the object without its support.
