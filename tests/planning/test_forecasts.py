@@ -111,11 +111,12 @@ def test_standing_still_is_tried_where_the_plan_breaks() -> None:
     assert rolled[:2] == [1, 2]
 
 
-def test_smoothed_steps_keep_what_a_models_contacts_keep() -> None:
-    """A ball a millimetre deep in a wall, half a millimetre from the next: no step can end that."""
+@pytest.mark.parametrize("gap", [0.5e-3, -1e-3])
+def test_smoothed_steps_keep_what_a_models_contacts_keep(gap: float) -> None:
+    """A ball a millimetre deep in a wall, and nearly as near to the next or as deep: no step can end that."""
     model = qdsim.load(
-        """<mujoco><option gravity="0 0 0"/><worldbody>
-        <geom type="box" size="0.01 0.1 0.1" pos="-0.029 0 0"/><geom type="box" size="0.01 0.1 0.1" pos="0.0305 0 0"/>
+        f"""<mujoco><option gravity="0 0 0"/><worldbody>
+        <geom type="box" size="0.01 0.1 0.1" pos="-0.029 0 0"/><geom type="box" size="0.01 0.1 0.1" pos="{0.03 + gap} 0 0"/>
         <body name="ball"><freejoint/><geom size="0.02" mass="0.1"/></body>
         <body name="finger" pos="0 -0.05 0"><joint name="y" type="slide" axis="0 1 0"/><geom size="0.01" mass="0.1"/></body>
         </worldbody><actuator><position joint="y" kp="100"/></actuator></mujoco>"""

@@ -55,6 +55,12 @@ static double bounce_share(const problem *p, const qd_contact *contact) {
   return fmin(a >= 0 ? p->loads.bounce_share[a] : 1.0, b >= 0 ? p->loads.bounce_share[b] : 1.0);
 }
 
+/* With a barrier, contacts that may not deepen get a small gap. Without it, no motion is inside the
+ * rows of a body that is wedged between two others. */
+static double gap_to_keep(const problem *p, const qd_contact *contact) {
+  return isinf(p->options->kappa) ? 0.0 : NEAR_LENGTH * contact_size(p->model, contact);
+}
+
 /* Penetrations are undone at most at the recovery speed. In the second-order step, a contact that
  * would be reached faster than the bounce speed rebounds with restitution times its speed (Newton's
  * rule), if this is faster than the gap requires. */
@@ -64,6 +70,9 @@ static double offset_in_time(problem *p, const qd_contact *contact, contact_bloc
   int capped;
   double offset = gap_to_undo(p, contact->dist, &capped);
   block->offset = capped ? OFFSET_CAPPED : OFFSET_GAP;
+  if (capped && p->options->recovery_speed == 0.0) {
+    offset = gap_to_keep(p, contact);
+  }
   p->report.deep += !capped && contact->dist <= -SHALLOW * contact_size(p->model, contact);
   if (p->options->dynamic && restitution > 0.0) {
     double motion[MOTION_MAX];
@@ -85,7 +94,7 @@ static double offset_in_time(problem *p, const qd_contact *contact, contact_bloc
 }
 
 /* The normal row's offset, from the squared length of that row. Compliant contacts (gives) need no
- * limit. Relaxed contacts may not deepen; with a barrier they get a small gap. */
+ * limit. Relaxed contacts may not deepen. */
 static double contact_offset(problem *p, const qd_contact *contact, contact_block *block,
                              double normal_squared) {
   if (p->model->pair.soft[contact->pair] >= 0) {
@@ -100,7 +109,7 @@ static double contact_offset(problem *p, const qd_contact *contact, contact_bloc
     return gives ? contact->dist : offset_in_time(p, contact, block);
   }
   ++p->report.relaxed;
-  return isinf(p->options->kappa) ? 0.0 : NEAR_LENGTH * contact_size(p->model, contact);
+  return gap_to_keep(p, contact);
 }
 
 /* Whether a row depends on the variables. */
