@@ -616,7 +616,6 @@ def test_tasks_that_make_no_sense_are_errors(task, changes, match):
         ({"goal_probability": 1.5}, "goal_probability: expected a number from 0 to 1"),
         ({"gamma": 0.0}, "gamma: expected a number > 0"),
         ({"step": float("nan")}, "step"),
-        ({"shots": 3}, "shots: RRTOptions no longer has this field; where a push does not count"),
         ({"hold": 1}, "hold: expected True or False"),
         ({"motion_seconds": 0.0}, "motion_seconds: expected a number > 0"),
     ],
