@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Callable
 
@@ -51,9 +52,9 @@ def with_holding(
 ) -> Task:
     """Return a task whose sampler also draws grasps of opposite fingers, if hardly any of its own grasps hold the object.
 
-    Fingers that press from one side push an object and cannot carry it. If the goal is in the air, they have to hold
-    the object without its support, and only improved grasps (:class:`FirmSampler`) are drawn. The task itself if it has
-    no sampler, or if enough of its grasps hold the object at the start.
+     Fingers that press from one side push an object and cannot carry it. If the goal is in the air, they have to
+    hold the object without its support; if none of its own does so, only improved grasps (:class:`FirmSampler`)
+    are drawn. The task itself if it has no sampler, or if enough of its grasps hold the object at the start.
 
     Args:
         task: the task.
@@ -66,12 +67,16 @@ def with_holding(
     still = np.zeros(task.space.size)
     drawn = [task.grasp(task.start, rng) for _ in range(_LOOKS)]
     lean = is_stable(task.model, task.aim, task.object, task.options)
-    made = [grip.command(q, still, lean=lean) for q in drawn if q is not None]
-    holding = [one for one in made if grip.holds(one)]
-    if len(holding) >= _ENOUGH * _LOOKS:
+    gentle = copy.copy(grip)
+    gentle.carries = False
+    count, most = (
+        sum(by.holds(by.command(q, still, lean=lean)) for q in drawn if q is not None)
+        for by in (gentle, grip)
+    )
+    if count >= _ENOUGH * _LOOKS:
         return task
     opposed = SurfaceSampler(task.object, carry=True, contacts=grip.fingers)
-    if leaves is not None and not lean:
+    if leaves is not None and not lean and most == 0:
         return task.replace(sampler=FirmSampler(opposed, task.sampler, leaves))
     return task.replace(sampler=Either(task.sampler, opposed))
 
