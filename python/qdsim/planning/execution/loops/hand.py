@@ -198,7 +198,7 @@ class Hand:
             made = self._told(q, way, lean=rests and self.grip.leans(planned))
             yield from self._reach(made.u)
             near = shift <= _ROLLED and (turn <= _LAGS or not give_up)
-            if foreseen:
+            if foreseen and not self.grip.carries:
                 last = min(round(time / self.period), len(foreseen) - 1)
                 shift, turn = self.space.errors(q, foreseen[last].executed)
                 near = near and shift <= _EARLY * _ROLLED and turn <= _EARLY * _LAGS
