@@ -129,14 +129,14 @@ def test_an_execution_is_shown_in_its_own_time(plan: planning.Plan) -> None:
     run = planning.transfer(plan, model, world, controller="open")
     shown = stage(shown_of(run, model, 20.0).page())
     times = np.arange(len(shown["poses"])) / 20.0
-    assert times[-1] == pytest.approx(run.recording.t[-1], abs=0.1)
+    assert times[-1] == pytest.approx(run.motion.t[-1], abs=0.1)
     names = [name for name in model.body_names if name != "world"]
     for k in (0, len(times) // 2, len(times) - 1):
-        q = run.recording.at(times[k])
+        q = run.motion.at(times[k])
         for body in range(1, len(names) + 1):
             place = model.body_pose(q, model.body_names[body])[0]
             np.testing.assert_allclose(position(shown, k, body), place, atol=2 * shown["unit"])
-    marks = [text for _, text in run.recording.marks]
+    marks = [text for _, text in run.motion.marks]
     assert marks == [f"segment {k + 1}" for k in range(len(plan.segments))]
     assert "segment 1, 0.0 s" in shown["said"][0]
 
@@ -145,22 +145,22 @@ def test_an_execution_is_drawn_and_filmed(plan: planning.Plan, tmp_path: Path) -
     image = pytest.importorskip("PIL.Image")
     model = systems.load("planar_hand").model
     world = planning.TransferOptions(timestep=4e-3, speed=0.3, carry_on=False)
-    run = planning.transfer(plan, model, world, controller="open").recording
+    run = planning.transfer(plan, model, world, controller="open").motion
     film, picture = tmp_path / "run.gif", tmp_path / "run.png"
-    pictures.draw_recording(run, model, picture, most=5)
+    pictures.draw_execution(run, model, picture, most=5)
     assert image.open(picture).width > 1000  # rows of four
-    pictures.write_recording(run, model, [film], frames_per_second=2, speed=4.0, size=2.0)
+    pictures.write_execution(run, model, [film], frames_per_second=2, speed=4.0, size=2.0)
     assert image.open(film).n_frames == pytest.approx(run.t[-1] / 2.0, abs=2.0)
     other = systems.load("planar_pushing").model
-    for draw, files in ((pictures.draw_recording, picture), (pictures.write_recording, [film])):
+    for draw, files in ((pictures.draw_execution, picture), (pictures.write_execution, [film])):
         with pytest.raises(ValueError, match="model: it has nq"):
             draw(run, other, files)
-        with pytest.raises(TypeError, match="recording: expected"):
+        with pytest.raises(TypeError, match="motion: expected"):
             draw(run.q, model, files)
     with pytest.raises(ValueError, match="speed"):
-        pictures.write_recording(run, model, [film], speed=0.0)
+        pictures.write_execution(run, model, [film], speed=0.0)
     with pytest.raises(ValueError, match="most"):
-        pictures.draw_recording(run, model, picture, most=1)
+        pictures.draw_execution(run, model, picture, most=1)
 
 
 @pytest.mark.long

@@ -103,11 +103,11 @@ def test_a_plan_arrives_and_the_object_is_held(plant: str) -> None:
 
 
 def test_recorded_commands_repeat_the_recorded_motion_in_mujoco() -> None:
-    """From the first recorded configuration, and with time steps as long as a period of the recording."""
+    """From the first recorded configuration, and with time steps as long as a period of the record."""
     task = push_task()
     world = WORLD.replace(timestep=1e-2, support_friction=0.0)
     report = planning.Executor(task, push_plan(task), world=world, options=BRIEF).run()
-    run = report.recording
+    run = report.motion
     model = planning.second_order(task.model, task.object, world)
     data = mujoco.MjData(model)
     data.qpos[:] = run.q[0]

@@ -415,4 +415,4 @@ def test_a_plan_that_begins_in_the_air_begins_at_once() -> None:
     options = planning.ExecutorOptions(controllers=("planned",), hold=0.1, plans=0)
     report = planning.Executor(task, plan, robot, options=options).run()
     assert report.reached, str(report)
-    assert report.recording.marks[0] == (0.0, "move") and len(report.edges) == 1
+    assert report.motion.marks[0] == (0.0, "move") and len(report.edges) == 1

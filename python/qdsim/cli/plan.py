@@ -30,7 +30,7 @@ from qdsim.cli.sources import (
 )
 
 if TYPE_CHECKING:
-    from qdsim.planning import Plan, Recording, RRTOptions, Task, Transfer, Tree
+    from qdsim.planning import ExecutedMotion, Plan, RRTOptions, Task, Transfer, Tree
 
 __all__ = ["add_arguments", "run"]
 
@@ -154,14 +154,14 @@ def _planned(arguments: argparse.Namespace) -> Outcome:
         report["plan"] = arguments.output
         lines.append(f"  written in {arguments.output}")
     good = bool(verdict["good"])
-    shown: Plan | Recording = plan
+    shown: Plan | ExecutedMotion = plan
     if arguments.execute is not None and tree.reached:
         _tell(lines, arguments)
         arrived = _executed(plan, task, arguments, report, lines)
         good &= arrived is not None and arrived.reached
         interrupted |= arrived is None
         if arrived is not None:
-            shown = arrived.recording
+            shown = arrived.motion
     if arguments.film is not None and plan.segments:
         interrupted |= _filmed(shown, task, arguments.film, report, lines)
     report["interrupted"] = interrupted
@@ -336,7 +336,7 @@ def _executed(
 
 
 def _filmed(
-    shown: Plan | Recording, task: Task, path: str, report: dict[str, Any], lines: list[str]
+    shown: Plan | ExecutedMotion, task: Task, path: str, report: dict[str, Any], lines: list[str]
 ) -> bool:
     """Draw key frames, a movie or a page; return True if Ctrl-C ended it."""
     try:
@@ -349,21 +349,21 @@ def _filmed(
     return False
 
 
-def _draw(shown: Plan | Recording, task: Task, path: str) -> None:
+def _draw(shown: Plan | ExecutedMotion, task: Task, path: str) -> None:
     if path.endswith(".html"):
         from qdsim import viewer
 
         viewer.save_html(shown, path, task.model)
         return
-    from qdsim.planning import Recording, pictures
+    from qdsim.planning import ExecutedMotion, pictures
 
     model, bar, is_still = task.model, sys.stderr.isatty(), path.endswith(".png")
-    if isinstance(shown, Recording):
+    if isinstance(shown, ExecutedMotion):
         speed = max(1.0, shown.t[-1] / _LONGEST)
         if is_still:
-            pictures.draw_recording(shown, model, path)
+            pictures.draw_execution(shown, model, path)
         else:
-            pictures.write_recording(shown, model, [path], speed=speed, progress=bar)
+            pictures.write_execution(shown, model, [path], speed=speed, progress=bar)
         return
     replay = shown.replay(model)
     if is_still:

@@ -10,12 +10,12 @@ of Quasi-dynamic Contact Models".
 """
 
 from qdsim.planning.drawing import pictures as pictures
+from qdsim.planning.execution.executed_motion import ExecutedMotion
 from qdsim.planning.execution.executor import Executor
 from qdsim.planning.execution.executor_options import ExecutorOptions
 from qdsim.planning.execution.executor_report import EdgeReport, ExecutorReport, ExecutorState
 from qdsim.planning.execution.loops.stabilizer import Stabilizer
 from qdsim.planning.execution.pacing import paced
-from qdsim.planning.execution.recording import Recording
 from qdsim.planning.execution.robot_interface import Robot
 from qdsim.planning.execution.strokes import GaitOptions, Stroke, StrokePlanner, gait
 from qdsim.planning.execution.transfer import (
@@ -98,6 +98,7 @@ __all__ = [
     "EdgeKind",
     "EdgeReport",
     "EquilibriumError",
+    "ExecutedMotion",
     "Executor",
     "ExecutorOptions",
     "ExecutorReport",
@@ -128,7 +129,6 @@ __all__ = [
     "Predictor",
     "QuasiDynamicModel",
     "RRTOptions",
-    "Recording",
     "RefineOptions",
     "ReplayResult",
     "Roadmap",

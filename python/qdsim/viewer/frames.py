@@ -9,11 +9,11 @@ import numpy as np
 
 from qdsim.array_type import Array
 from qdsim.model import Model
-from qdsim.planning import Motion, Plan, Recording, Tree
+from qdsim.planning import ExecutedMotion, Motion, Plan, Tree
 from qdsim.planning.drawing.words import left_text
 from qdsim.step import Step
 
-__all__ = ["Film", "Frame", "film_of_path", "film_of_plan", "film_of_recording", "film_of_tree"]
+__all__ = ["Film", "Frame", "film_of_execution", "film_of_path", "film_of_plan", "film_of_tree"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,13 +129,13 @@ def film_of_path(configurations: Array, rate: float) -> Film:
     return Film([Frame(q, 1.0 / rate) for q in configurations])
 
 
-def film_of_recording(recording: Recording, rate: float) -> Film:
+def film_of_execution(motion: ExecutedMotion, rate: float) -> Film:
     """Return a film of an execution in its own time, with at most ``rate`` frames per second."""
-    times = np.arange(recording.t[0], recording.t[-1] + 1.0 / rate, 1.0 / rate)
+    times = np.arange(motion.t[0], motion.t[-1] + 1.0 / rate, 1.0 / rate)
     frames = [
-        Frame(q, 1.0 / rate, None, f"{recording.doing(t)}, {t:.1f} s")
-        for t, q in zip(times, recording.at(times))
+        Frame(q, 1.0 / rate, None, f"{motion.doing(t)}, {t:.1f} s")
+        for t, q in zip(times, motion.at(times))
     ]
-    begins = np.searchsorted(times, [t for t, _ in recording.marks]).tolist()
-    marks = list(zip(begins, (text for _, text in recording.marks)))
-    return Film(frames, marks, recording.goal, recording.object)
+    begins = np.searchsorted(times, [t for t, _ in motion.marks]).tolist()
+    marks = list(zip(begins, (text for _, text in motion.marks)))
+    return Film(frames, marks, motion.goal, motion.object)

@@ -15,7 +15,7 @@ from qdsim.arguments import instance, integer, number, path_of, reals
 from qdsim.array_type import Array
 from qdsim.batches.rollouts import Rollouts
 from qdsim.model import Model
-from qdsim.planning import ExecutorReport, Plan, Recording, Transfer, Tree
+from qdsim.planning import ExecutedMotion, ExecutorReport, Plan, Transfer, Tree
 from qdsim.planning.task.task import Task
 from qdsim.step import Step
 from qdsim.systems import System
@@ -23,9 +23,9 @@ from qdsim.viewer.branches import branches_of
 from qdsim.viewer.frames import (
     Film,
     Frame,
+    film_of_execution,
     film_of_path,
     film_of_plan,
-    film_of_recording,
     film_of_tree,
 )
 from qdsim.viewer.notebook import notebook_display
@@ -197,9 +197,9 @@ def _film(thing: Any, model: Model, rate: float) -> Film:
     if isinstance(thing, Plan):
         return film_of_plan(thing, model, rate)
     if isinstance(thing, (Transfer, ExecutorReport)):
-        thing = thing.recording
-    if isinstance(thing, Recording):
-        return film_of_recording(thing, rate)
+        thing = thing.motion
+    if isinstance(thing, ExecutedMotion):
+        return film_of_execution(thing, rate)
     if isinstance(thing, Rollouts):
         thing = thing.q.reshape(-1, *thing.q.shape[-2:])[:_MOST].reshape(-1, thing.q.shape[-1])
     rows = np.atleast_2d(reals("thing", thing))

@@ -18,6 +18,7 @@ import numpy as np
 from qdsim.arguments import flag, instance, integer, number, path_of
 from qdsim.array_type import Array
 from qdsim.model import Model
+from qdsim.planning.drawing.executions import draw_execution, write_execution
 from qdsim.planning.drawing.graphs import draw_roadmap
 from qdsim.planning.drawing.movies import image_of, movie_files, save_movie, write_motion
 from qdsim.planning.drawing.patches import most_pressure
@@ -29,7 +30,6 @@ from qdsim.planning.drawing.planar import (
     new_figure,
     save_figure,
 )
-from qdsim.planning.drawing.recorded import draw_recording, write_recording
 from qdsim.planning.drawing.scenes import scene_of
 from qdsim.planning.drawing.spatial import SpatialScene
 from qdsim.planning.drawing.still import draw_configuration, frame_axes, object_of
@@ -63,17 +63,17 @@ __all__ = [
     "SpatialScene",
     "check_installed",
     "draw_configuration",
+    "draw_execution",
     "draw_key_frames",
-    "draw_recording",
     "draw_roadmap",
     "draw_tree",
     "key_frames",
     "new_figure",
     "object_of",
     "scene_of",
+    "write_execution",
     "write_motion",
     "write_movie",
-    "write_recording",
 ]
 
 # -------------------------------------------------------------------- key frames

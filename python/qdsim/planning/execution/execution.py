@@ -12,6 +12,7 @@ from qdsim.arguments import spread
 from qdsim.array_type import SAME, Array
 from qdsim.dynamics import DynamicOptions
 from qdsim.model import Model
+from qdsim.planning.execution.executed_motion import Recorder
 from qdsim.planning.execution.loops.hand import LEAVING, Hand
 from qdsim.planning.execution.loops.loop import Commands, Outcome, Record, T, drive, ramp
 from qdsim.planning.execution.loops.pursuit import along
@@ -19,7 +20,6 @@ from qdsim.planning.execution.loops.steering import Steering
 from qdsim.planning.execution.loops.track import Track
 from qdsim.planning.execution.own_plant import OwnPlant
 from qdsim.planning.execution.plant import Plant
-from qdsim.planning.execution.recording import Recorder
 from qdsim.planning.execution.robot_interface import Robot, RobotPlant
 from qdsim.planning.execution.schedule import Schedule
 from qdsim.planning.execution.simulators import Simulator

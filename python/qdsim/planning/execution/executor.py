@@ -549,7 +549,7 @@ class Executor:
             self._routes.plans,
             self._controllers.why,
             tuple(self._segments),
-            self._execution.recorder.recording(),
+            self._execution.recorder.motion(),
         )
 
 

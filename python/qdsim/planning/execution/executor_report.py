@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 import math
 
+from qdsim.planning.execution.executed_motion import ExecutedMotion
 from qdsim.planning.execution.execution import SegmentTransfer
-from qdsim.planning.execution.recording import Recording
 
 __all__ = ["EdgeReport", "ExecutorReport", "ExecutorState"]
 
@@ -90,7 +90,7 @@ class ExecutorReport:
         plans: number of new plans.
         why: which controllers were tried, and why these.
         segments: measurements of every attempt.
-        recording: motion of robot and object, from the beginning to the end.
+        motion: motion of robot and object, from the beginning to the end.
     """
 
     outcome: str
@@ -105,7 +105,7 @@ class ExecutorReport:
     plans: int
     why: str
     segments: tuple[SegmentTransfer, ...] = dataclasses.field(repr=False)
-    recording: Recording = dataclasses.field(repr=False)
+    motion: ExecutedMotion = dataclasses.field(repr=False)
 
     @property
     def reached(self) -> bool:

@@ -18,13 +18,13 @@ from qdsim.arguments import flag, instance
 from qdsim.dynamics import DynamicOptions
 from qdsim.model import Model
 from qdsim.planning.execution.controller_names import EXECUTED, Loop, chosen_word, mover_of, word_of
+from qdsim.planning.execution.executed_motion import ExecutedMotion
 from qdsim.planning.execution.execution import Execution, SegmentTransfer, within
 from qdsim.planning.execution.executor import Executor
 from qdsim.planning.execution.executor_options import ExecutorOptions
 from qdsim.planning.execution.executor_report import ExecutorState
 from qdsim.planning.execution.loops.steering import Controller
 from qdsim.planning.execution.plant import second_order
-from qdsim.planning.execution.recording import Recording
 from qdsim.planning.execution.routes import Planner
 from qdsim.planning.execution.simulators import simulator_of, world_in_words
 from qdsim.planning.execution.strokes import GaitOptions
@@ -59,7 +59,7 @@ class Transfer:
             rad; if the object was lost, at the time when this was detected.
         reached: Whether an execution from start to end brought both errors within the plan's
             tolerances.
-        recording: Motion of robot and object, from the beginning to the end.
+        motion: Motion of robot and object, from the beginning to the end.
         plans: Number of plans used; 1 if none was made during the execution.
         missing_motions: Number of regrasps for which no motion was found: the execution ended
             there, or replanned.
@@ -80,7 +80,7 @@ class Transfer:
     position_error: float
     rotation_error: float
     reached: bool
-    recording: Recording
+    motion: ExecutedMotion
     plans: int = 1
     missing_motions: int = 0
     outcome: str = "missed"
@@ -255,7 +255,7 @@ def _executed(
         found.position_error,
         found.rotation_error,
         found.reached,
-        found.recording,
+        found.motion,
         plans,
         missing,
         found.outcome,
@@ -290,7 +290,5 @@ def _told(execution: Execution, segments: list[SegmentTransfer]) -> Transfer:
     reached = outcome == "reached"
     tolerances = (plan.position_tolerance, plan.rotation_tolerance)
     missing = execution.missing_motions
-    recording = execution.recorder.recording()
-    return Transfer(
-        tuple(segments), shift, turn, reached, recording, 1, missing, outcome, tolerances
-    )
+    motion = execution.recorder.motion()
+    return Transfer(tuple(segments), shift, turn, reached, motion, 1, missing, outcome, tolerances)

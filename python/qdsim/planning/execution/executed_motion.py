@@ -12,15 +12,15 @@ from qdsim.planning.execution.loops.loop import LOOK
 from qdsim.planning.execution.world import World
 from qdsim.planning.task.goal_set import GoalSet
 
-__all__ = ["Recorder", "Recording"]
+__all__ = ["ExecutedMotion", "Recorder"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Recording:
+class ExecutedMotion:
     """The motion of robot and object during an execution, with all approaches and regrasps.
 
-    ``planning.pictures.write_recording(recording, model, ["movie.gif"])`` writes a movie of it,
-    ``draw_recording`` a picture, and ``qdsim.viewer.show(recording, model)`` shows it in a browser.
+    ``planning.pictures.write_execution(motion, model, ["movie.gif"])`` writes a movie of it,
+    ``draw_execution`` a picture, and ``qdsim.viewer.show(motion, model)`` shows it in a browser.
 
     Attributes:
         goals: The poses of the object that count as its goal.
@@ -63,7 +63,7 @@ class Recording:
         return texts[-1] if texts else ""
 
     def __repr__(self) -> str:
-        return f"Recording({self.t[-1]:.4g} s, {len(self.t)} configurations)"
+        return f"ExecutedMotion({self.t[-1]:.4g} s, {len(self.t)} configurations)"
 
 
 class Recorder:
@@ -91,7 +91,7 @@ class Recorder:
         if not self._rows or steps % self._every == 0:
             self._rows.append((steps * self._plant.timestep, self._plant.q, np.array(u)))
 
-    def recording(self) -> Recording:
+    def motion(self) -> ExecutedMotion:
         """Return what was recorded so far, and the present state at the end."""
         plant = self._plant
         now = plant.steps * plant.timestep
@@ -99,4 +99,4 @@ class Recorder:
         t = np.array([*(row[0] for row in rows), now])
         q = np.array([*(row[1] for row in rows), plant.q])
         u = np.array([row[2] for row in rows]).reshape(len(rows), plant.model.nu)
-        return Recording(self._goals, t, q, u, tuple(self._marks))
+        return ExecutedMotion(self._goals, t, q, u, tuple(self._marks))
