@@ -58,10 +58,14 @@ WORLDS: dict[str, dict[str, Any]] = {
         "support_friction": 0.0,
         "force": 5.0,
     },
+    "cylinder": {
+        "object_damping": (5.0, 5.0, 5.0, 0.42, 0.42, 0.42),
+        "support_friction": 0.0,
+    },
     "book": {"force": 5.0},
     "plate": {"force": 5.0},
 }
-"""The pen floats, and nothing but this damping stops it: its mass over 0.1 s, its inertia over 0.1 s."""
+"""Pen and cylinder float, and nothing but this damping stops them: their mass over 0.1 s, their inertia over 0.1 s."""
 REGIONS = {"pen": GoalRegion(axis=(0.0, 1.0, 0.0))}
 """A pen's turn about itself does not count."""
 CONTACTS = ("stiff", "default")

@@ -88,7 +88,7 @@ class GripOptions(Settings):
     Attributes:
         press: Least normal force of a finger in contact, in weights of the object.
         most: Largest normal force of a finger, in weights of the object, where its friction coefficient is one or more;
-            with smaller friction the forces are larger in proportion, because an object that is carried needs them.
+            with smaller friction the forces are larger in proportion, because an object that has a weight needs them.
         near: Fingers farther away than this distance are not moved, m.
         reach: The same while a grasp closes: fingers within this distance move to the object, m.
         period: Control period, s.
@@ -184,6 +184,7 @@ class Grip:
         self.weight = object_weight(model, self.space, length)
         floats = not np.any(model.parameters.gravity) and not lies_on_a_plane(model, self.space)
         self.weight *= FLOATING if floats else 1.0
+        self._floats = floats
         self._most_left = (ADRIFT if floats else RESIDUAL) * self.weight
         # A finger is the chain of bodies below the first joint that does not move the whole robot.
         self._fold = folded(model)
@@ -466,7 +467,8 @@ class Grip:
         pressing = normals[finger >= 0]
         groups = np.arange(len(pressing))
         rubs = np.array([scale[n + 1] if size > 1 else 1.0 for n, size in zip(normals, cones)])
-        most = self.options.most / np.minimum(rubs, 1.0)[finger >= 0]
+        needs = np.ones(len(rubs)) if self._floats else np.minimum(rubs, 1.0)
+        most = self.options.most / needs[finger >= 0]
         if self.carries:
             # a finger that touches at several places may press at those alone that carry
             _, groups = np.unique(finger[finger >= 0], return_inverse=True)
