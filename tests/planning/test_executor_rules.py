@@ -9,7 +9,7 @@ from test_executor_edges import PINCH, pinch_task
 from test_transfer import table_task
 
 import qdsim
-from qdsim import planning
+from qdsim import planning, systems
 from qdsim.array_type import Array
 from qdsim.planning.execution.loops.hand import Hand
 from qdsim.planning.execution.loops.loop import Commands, Record, drive
@@ -416,3 +416,12 @@ def test_a_plan_that_begins_in_the_air_begins_at_once() -> None:
     report = planning.Executor(task, plan, robot, options=options).run()
     assert report.reached, str(report)
     assert report.motion.marks[0] == (0.0, "move") and len(report.edges) == 1
+
+
+def test_new_plans_take_grasps_on_surfaces_where_a_tasks_own_lead_nowhere() -> None:
+    """The box has to be pushed back from its other side, and the task's sampler knows no grasp there."""
+    whole = systems.load("planar_pushing").tasks["move_back"]
+    task = whole.replace(sampler=lambda model, q, rng: None)
+    options = planning.ExecutorOptions(routes=("new plan",), plans=4, seconds=1.0)
+    report = planning.Executor(task, options=options).run()
+    assert report.outcome == "out of time" and report.plans > 2, str(report)

@@ -17,6 +17,8 @@ from qdsim.planning.execution.foresight import Foresight
 from qdsim.planning.execution.loops.loop import Commands
 from qdsim.planning.execution.loops.track import Track
 from qdsim.planning.execution.strokes import FORESEEN, GaitOptions, Stroke, StrokePlanner
+from qdsim.planning.grasps.samplers.holding import Either
+from qdsim.planning.grasps.samplers.surface import SurfaceSampler
 from qdsim.planning.grasps.samplers.touching import TRIES
 from qdsim.planning.plans.executable import LEAVE
 from qdsim.planning.plans.plan import Plan, plan_for
@@ -299,15 +301,21 @@ class Routes:
         return None
 
     def _replanned(self, let_go: Callable[[], Commands[None]]) -> Commands[Edge | None]:
-        """Make new plans from the object's resting pose, and choose the first segment."""
-        more = min(GRASPS, self.options.plans - self.plans)
+        """Make new plans from the object's resting pose, and choose the first segment.
+
+        A task's sampler may know no grasp that leads on from here, as it knows none behind a door that has passed its
+        goal. If its plans fail, grasps anywhere on the object are drawn as well.
+        """
+        more = min(GRASPS**2, self.options.plans - self.plans)
         if more <= 0:
             return None
         yield from let_go()
         task = self._phase()
         if task is None:
             return None
-        for _ in range(more):
+        for k in range(more):
+            if k == GRASPS and task.sampler is not None:
+                task = task.replace(sampler=Either(task.sampler, SurfaceSampler(task.object)))
             self.plans += 1
             seed = self.options.seed + self.plans
             self.todo = _new_plan(self._execution, task, self._planner, seed)
