@@ -117,6 +117,9 @@ pictures: install-dev
 	$(DEV)/bin/python tools/draw_readme.py
 	$(DEV)/bin/python benchmarks/planning/bench_transfer.py --turns docs/images/turned.png
 	$(DEV)/bin/python benchmarks/planning/bench_ball.py --figure docs/images/ball.png
+	$(DEV)/bin/python benchmarks/planning/bench_executor.py --only book pen door stiff --first 45 --goals 1 \
+	  --pictures docs/images/executions
+	$(DEV)/bin/python tools/shrink.py 1200 docs/images/executions/*.png
 	$(DEV)/bin/python tools/draw_viewer.py
 
 # Notebooks run once after a change (ten CPU minutes in all) and are then taken from build/.jupyter_cache;

@@ -1,8 +1,12 @@
-"""Pictures as small files: fewer pixels, and as many colours as the size allows; those of small things are kept."""
+"""Pictures as small files: fewer pixels, and as many colours as the size allows; those of small things are kept.
+
+Usage: python tools/shrink.py WIDTH FILE ...
+"""
 
 from __future__ import annotations
 
 import io
+import sys
 from pathlib import Path
 
 from PIL import Image
@@ -31,3 +35,8 @@ def shrink(path: Path, width: int) -> int:
     with Image.open(path) as picture:
         path.write_bytes(shrunk(picture, width))
     return path.stat().st_size
+
+
+if __name__ == "__main__":
+    for name in sys.argv[2:]:
+        shrink(Path(name), int(sys.argv[1]))

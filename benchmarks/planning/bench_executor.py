@@ -17,7 +17,8 @@ take ``PLAN`` s of CPU each; longer ones count as missed.
 
 ``--cache FILE`` saves every run as a line of JSON and continues from there. ``--cached`` prints the table of the runs
 in the file. ``--off 0.3``: in the plant alone, friction and the object's mass are larger or smaller by three tenths,
-in all four ways in turn. ``--only SYSTEM CONTACTS`` runs only the named systems and contacts (any number of words).
+in all four ways in turn. ``--pictures FOLDER`` draws moments of each run.
+``--only SYSTEM CONTACTS`` runs only the named systems and contacts (any number of words).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import contextlib
 import time
 from collections.abc import Iterator
 from itertools import islice, product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -114,14 +116,16 @@ def plant_of(task: Task, world: TransferOptions, off: float, seed: int) -> Any:
     return mj
 
 
-def executed(made: Made, world: TransferOptions, seed: int, off: float = 0.0) -> dict[str, Any]:
-    """Make one run."""
+def executed(
+    made: Made, world: TransferOptions, seed: int, off: float = 0.0, picture: Path | None = None
+) -> dict[str, Any]:
+    """Make one run, and draw it if a file is given."""
     task, planner, plan = made
     world = world.replace(seed=seed)
     plant = plant_of(task, world, off, seed)
     options = ExecutorOptions(seed=seed, seconds=SECONDS)
     given: dict[str, Any] = {"world": world, "options": options, "planner": planner}
-    return report_of(lambda: planning.Executor(task, plan, plant, **given), CPU)
+    return report_of(lambda: planning.Executor(task, plan, plant, **given), CPU, picture)
 
 
 def compared(name: str, task: Task, contacts: str, seed: int) -> dict[str, Any]:
@@ -228,6 +232,7 @@ def main() -> None:
         help="share by which friction and mass of the plant are off",
     )
     parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--pictures", type=Path, default=None, help="folder: draw each run")
     parser.add_argument(
         "--plans", action="store_true", help="compare rigid plans with creeping ones"
     )
@@ -248,7 +253,9 @@ def main() -> None:
                 if not chosen or key in known:
                     continue
                 made = made or made_of(name, task, goal)
-                known.make(key, executed, made, world_of(name, contacts), goal, given.off)
+                picture = given.pictures and given.pictures / f"{key.replace('|', '_')}.png"
+                world = world_of(name, contacts)
+                known.make(key, executed, made, world, goal, given.off, picture)
     table(known)
 
 

@@ -87,16 +87,22 @@ class Runs(dict[str, Any]):
         return [run for key, run in self.items() if key.rsplit("|", 1)[0] == name]
 
 
-def report_of(executor: Callable[[], planning.Executor], cpu: int) -> dict[str, Any]:
-    """Run an executor for at most this many seconds of CPU, and return what it reports."""
+def report_of(
+    executor: Callable[[], planning.Executor], cpu: int, picture: Path | None = None
+) -> dict[str, Any]:
+    """Run an executor for at most this many seconds of CPU, and return what it reports; draw it if a file is given."""
     told: dict[str, Any] = {"reached": False, "outcome": "late"}
     begin = time.process_time()
     with contextlib.suppress(TooLong), limited(cpu):
-        report = executor().run()
+        made = executor()
+        report = made.run()
         told |= {"reached": report.reached, "outcome": report.outcome, "text": str(report)}
         told |= {"seconds": report.seconds, "plans": report.plans, "entries": report.entries}
         told["error"] = [report.position_error, report.rotation_error]
-    return told | {"cpu": time.process_time() - begin}
+    told["cpu"] = time.process_time() - begin
+    if picture is not None and told["outcome"] != "late":
+        planning.pictures.draw_execution(report.motion, made.task.model, picture)
+    return told
 
 
 def vary(mj: mujoco.MjModel, body: str, friction: float, mass: float) -> None:
