@@ -52,7 +52,7 @@ def with_holding(
 ) -> Task:
     """Return a task whose sampler also draws grasps of opposite fingers, if hardly any of its own grasps hold the object.
 
-     Fingers that press from one side push an object and cannot carry it. If the goal is in the air, they have to
+    Fingers that press from one side push an object and cannot carry it. If the goal is in the air, they have to
     hold the object without its support; if none of its own does so, only improved grasps (:class:`FirmSampler`)
     are drawn. The task itself if it has no sampler, or if enough of its grasps hold the object at the start.
 
@@ -67,16 +67,17 @@ def with_holding(
     still = np.zeros(task.space.size)
     drawn = [task.grasp(task.start, rng) for _ in range(_LOOKS)]
     lean = is_stable(task.model, task.aim, task.object, task.options)
+    grasps = [q for q in drawn if q is not None]
+
+    def holding(by: Grip) -> list[bool]:
+        return [by.holds(by.command(q, still, lean=lean)) for q in grasps]
+
     gentle = copy.copy(grip)
     gentle.carries = False
-    count, most = (
-        sum(by.holds(by.command(q, still, lean=lean)) for q in drawn if q is not None)
-        for by in (gentle, grip)
-    )
-    if count >= _ENOUGH * _LOOKS:
+    if sum(holding(gentle)) >= _ENOUGH * _LOOKS:
         return task
     opposed = SurfaceSampler(task.object, carry=True, contacts=grip.fingers)
-    if leaves is not None and not lean and most == 0:
+    if leaves is not None and not lean and not any(holding(grip)):
         return task.replace(sampler=FirmSampler(opposed, task.sampler, leaves))
     return task.replace(sampler=Either(task.sampler, opposed))
 
